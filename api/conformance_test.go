@@ -275,6 +275,7 @@ func TestConformance(t *testing.T) {
 	}
 	t.Run("faults", faults)
 	t.Run("full_disk", fullDisk)
+	t.Run("progress_of_plans", planProgress)
 	if runsAll() && !t.Failed() {
 		for _, d := range contracts() {
 			for _, missing := range d.unseen() {

@@ -1,9 +1,14 @@
 package api_test
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"testing"
+	"time"
+
+	"stonetown/api"
+	"stonetown/engine"
 )
 
 const (
@@ -46,6 +51,13 @@ func typePlans(t *testing.T, w *world, c *client) {
 		}
 	}
 	c.want(t, 404, "resource_type_not_found", "GET", "/api/v1/resource-types/note", nil) // nothing changed
+	streamed := c.want(t, 200, "", "POST", planPath+"/stream", object{"types": []any{folder, note}, "questions": []any{question, stranger}}).lines(t)
+	last := streamed[len(streamed)-1]
+	equal(t, "event", last["event"], "plan")
+	equal(t, "streamed plan", last["data"], any(data))
+	if last["meta"] == nil {
+		t.Error("the streamed plan has no meta")
+	}
 
 	a := c.want(t, 409, "resource_type_in_use", "POST", applyPath, object{"types": []any{folder, note}})
 	equal(t, "details", a.details(), object{"type": "folder", "relation": "viewer", "count": 1.0})
@@ -58,6 +70,7 @@ func typePlans(t *testing.T, w *world, c *client) {
 	c.want(t, 200, "", "GET", "/api/v1/resource-types/note", nil)
 	equal(t, "decision", allowed(t, c, user("ann"), "view", "document", "d"), false)
 
+	c.want(t, 409, "resource_types_changed", "POST", planPath+"/stream", object{"expected_revision": revision})
 	a = c.want(t, 409, "resource_types_changed", "POST", planPath, object{"expected_revision": revision})
 	equal(t, "revision", a.details()["revision"], applied.data()["revision"])
 	c.want(t, 409, "resource_types_changed", "POST", applyPath, object{"delete": []any{"note"}, "expected_revision": revision})
@@ -83,7 +96,7 @@ func typePlansRefused(t *testing.T, _ *world, c *client) {
 	define(t, c)
 	note := object{"name": "note", "relations": []any{object{"name": "viewer", "rewrites": []any{object{"kind": "computed", "relation": "x"}}}}}
 	named := func(name string) object { return object{"name": name} }
-	for _, target := range []string{planPath, applyPath} {
+	for _, target := range []string{planPath, planPath + "/stream", applyPath} {
 		a := c.want(t, 400, "rewrite_invalid", "POST", target, object{"types": []any{named("plain"), note}})
 		equal(t, "path", a.details()["path"], "types/1/relations/0/rewrites/0/relation")
 		a = c.want(t, 400, "validation_failed", "POST", target, object{"types": []any{named("a"), named("Note")}})
@@ -122,4 +135,36 @@ func repeatedTypes(t *testing.T, _ *world, c *client) {
 	equal(t, "answer", second.text, first.text)
 	equal(t, "status", second.status, 200)
 	equal(t, "another change", c.under(t, "once", "POST", applyPath, object{"delete": []any{"note"}}).status, 422)
+}
+
+// slowPlans is an engine that counts for a second.
+type slowPlans struct{ api.Engine }
+
+func (e slowPlans) PlanTypes(ctx context.Context, tenant string, req engine.PlanRequest) (*engine.TypesPlan, error) {
+	for n := range 100 {
+		time.Sleep(10 * time.Millisecond)
+		if err := req.Progress(1000 * n); err != nil {
+			return nil, err
+		}
+	}
+	return e.Engine.PlanTypes(ctx, tenant, req)
+}
+
+// planProgress follows a plan that takes a while.
+func planProgress(t *testing.T) {
+	w := newWorld(t, databases["SQLite"](t), func(c *api.Config) { c.Engine = slowPlans{c.Engine} })
+	c := w.tenant(t, "slow")
+	lines := c.want(t, 200, "", "POST", planPath+"/stream", object{}).lines(t)
+	last := len(lines) - 1
+	if last == 0 || last > 4 || lines[last]["event"] != "plan" {
+		t.Fatalf("%v", lines)
+	}
+	counted := 0.0
+	for _, line := range lines[:last] {
+		if n, _ := line["counted"].(float64); line["event"] != "progress" || n <= counted {
+			t.Errorf("%v", line)
+		} else {
+			counted = n
+		}
+	}
 }

@@ -18,6 +18,8 @@ type PlanRequest struct {
 	Questions []Query
 	// Context has the values of condition parameters; see [CheckRequest.Context].
 	Context map[string]any
+	// Progress is called with the number of tuples counted so far, from time to time; may be nil.
+	Progress func(counted int) error
 }
 
 // TypesPlan is the answer to a [PlanRequest]. All of it is of one revision.
@@ -68,7 +70,8 @@ func (a PlannedAnswer) Differs() bool {
 }
 
 // PlanTypes answers what [Engine.ApplyTypes] would change. Errors are those of ApplyTypes
-// without [*TypeInUseError], and those of [Engine.Check] that are not of one question.
+// without [*TypeInUseError], those of [Engine.Check] that are not of one question, that of
+// Progress, and [*fair.ExhaustedError] if too many plans count tuples.
 func (e *Engine) PlanTypes(ctx context.Context, tenantID string, req PlanRequest) (*TypesPlan, error) {
 	at, err := e.tenant(tenantID).at(ctx, true)
 	if err != nil {
@@ -89,8 +92,13 @@ func (e *Engine) PlanTypes(ctx context.Context, tenantID string, req PlanRequest
 	gone := narrowed(at.compiled, p.compiled)
 	planned := at
 	planned.compiled = p.compiled
-	// Pages of tuples are read as for a list of relations, however many there are.
-	if plan.Illegal, err = illegal(ctx, snapshot, gone, MaxIllegal); err != nil {
+	if len(gone) > 0 {
+		err = within(ctx, e.counts, tenantID, "engine.wait_to_count", func() (err error) {
+			plan.Illegal, err = illegal(ctx, snapshot, gone, MaxIllegal, req.Progress)
+			return err
+		})
+	}
+	if err != nil {
 		return nil, fmt.Errorf("plan resource types: %w", err)
 	}
 	err = e.attempt(ctx, tenantID, func(l work.Limits) error {
@@ -111,21 +119,29 @@ func (e *Engine) PlanTypes(ctx context.Context, tenantID string, req PlanRequest
 	return plan, nil
 }
 
+// progressEvery is the number of tuples after which progress is reported.
+const progressEvery = 1000
+
 // illegal counts the tuples that filters select, up to a number in all.
-func illegal(ctx context.Context, s tuplestore.Snapshot, filters []tuplestore.Filter, most int) ([]IllegalTuples, error) {
+func illegal(ctx context.Context, s tuplestore.Snapshot, filters []tuplestore.Filter, most int, progress func(counted int) error) ([]IllegalTuples, error) {
 	var all []IllegalTuples
+	counted := 0
 	for _, f := range filters {
 		found := IllegalTuples{Type: f.ObjectType, Relation: f.Relation, Condition: f.Condition, Exact: true}
 		for r, err := range s.Scan(ctx, f) {
 			if err != nil {
 				return nil, err
 			}
-			if found.Count >= MaxSamples && most <= 0 {
+			if found.Count >= MaxSamples && counted >= most {
 				found.Exact = false
 				break
 			}
 			found.Count++
-			most--
+			if counted++; progress != nil && counted%progressEvery == 0 {
+				if err := progress(counted); err != nil {
+					return nil, err
+				}
+			}
 			if len(found.Samples) < MaxSamples {
 				found.Samples = append(found.Samples, r)
 			}

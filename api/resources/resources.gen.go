@@ -740,17 +740,7 @@ type PageMeta struct {
 
 // PlanAnswer defines model for PlanAnswer.
 type PlanAnswer struct {
-	Data struct {
-		Affected []AffectedType `json:"affected"`
-
-		// Answers One for each question.
-		Answers []PlannedAnswer    `json:"answers"`
-		Changes []TypeChange       `json:"changes"`
-		Illegal []IllegalRelations `json:"illegal"`
-
-		// Revision The version of the types as they are.
-		Revision string `json:"revision"`
-	} `json:"data"`
+	Data TypesPlan `json:"data"`
 	Meta CheckMeta `json:"meta"`
 }
 
@@ -772,6 +762,15 @@ type PlanInput struct {
 
 	// Types Types to define, or to replace.
 	Types []ResourceTypeInput `json:"types,omitempty"`
+}
+
+// PlanLine Progress or, in the last line, the plan.
+type PlanLine struct {
+	// Counted How many stored relations have been counted.
+	Counted int       `json:"counted,omitempty"`
+	Data    TypesPlan `json:"data,omitzero"`
+	Event   string    `json:"event"`
+	Meta    CheckMeta `json:"meta,omitzero"`
 }
 
 // PlanQuestion defines model for PlanQuestion.
@@ -1151,6 +1150,19 @@ type TypeChange struct {
 	Name   string            `json:"name"`
 }
 
+// TypesPlan defines model for TypesPlan.
+type TypesPlan struct {
+	Affected []AffectedType `json:"affected"`
+
+	// Answers One for each question.
+	Answers []PlannedAnswer    `json:"answers"`
+	Changes []TypeChange       `json:"changes"`
+	Illegal []IllegalRelations `json:"illegal"`
+
+	// Revision The version of the types as they are.
+	Revision string `json:"revision"`
+}
+
 // WatchChange A relation that was created, changed its terms, or was deleted. Without
 // `relation` and `subject`, a resource that was registered or deleted.
 type WatchChange struct {
@@ -1481,6 +1493,9 @@ type ApplyResourceTypesJSONRequestBody = ApplyInput
 // PlanResourceTypesJSONRequestBody defines body for PlanResourceTypes for application/json ContentType.
 type PlanResourceTypesJSONRequestBody = PlanInput
 
+// StreamPlanOfResourceTypesJSONRequestBody defines body for StreamPlanOfResourceTypes for application/json ContentType.
+type StreamPlanOfResourceTypesJSONRequestBody = PlanInput
+
 // PutResourceJSONRequestBody defines body for PutResource for application/json ContentType.
 type PutResourceJSONRequestBody = ResourceInput
 
@@ -1543,6 +1558,9 @@ type ServerInterface interface {
 	// PlanResourceTypes What would a change of several resource types do?
 	// (POST /api/v1/resource-types/plan)
 	PlanResourceTypes(w http.ResponseWriter, r *http.Request)
+	// StreamPlanOfResourceTypes What would a change of several resource types do? With progress
+	// (POST /api/v1/resource-types/plan/stream)
+	StreamPlanOfResourceTypes(w http.ResponseWriter, r *http.Request)
 	// DeleteResourceType Delete a resource type that nothing uses
 	// (DELETE /api/v1/resource-types/{name})
 	DeleteResourceType(w http.ResponseWriter, r *http.Request, name NameInPath, params DeleteResourceTypeParams)
@@ -2006,6 +2024,20 @@ func (siw *ServerInterfaceWrapper) PlanResourceTypes(w http.ResponseWriter, r *h
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.PlanResourceTypes(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// StreamPlanOfResourceTypes operation middleware
+func (siw *ServerInterfaceWrapper) StreamPlanOfResourceTypes(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.StreamPlanOfResourceTypes(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -2868,6 +2900,8 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 
 	r.HandleFunc(options.BaseURL+"/api/v1/resource-types/plan", wrapper.PlanResourceTypes).Methods(http.MethodPost)
 
+	r.HandleFunc(options.BaseURL+"/api/v1/resource-types/plan/stream", wrapper.StreamPlanOfResourceTypes).Methods(http.MethodPost)
+
 	r.HandleFunc(options.BaseURL+"/api/v1/resources", wrapper.ListResources).Methods(http.MethodGet)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/resources", wrapper.PutResource).Methods(http.MethodPost)
@@ -3036,6 +3070,15 @@ type PlanResourceTypes200JSONResponse struct {
 func (response PlanResourceTypes200JSONResponse) VisitPlanResourceTypesResponse(w http.ResponseWriter) error {
 
 	return web.WriteJSON(w, 200, response.Body)
+}
+
+type StreamPlanOfResourceTypesRequestObject struct {
+	Body *StreamPlanOfResourceTypesJSONRequestBody
+}
+
+// StreamPlanOfResourceTypesResponseObject is one of the successful responses.
+type StreamPlanOfResourceTypesResponseObject interface {
+	VisitStreamPlanOfResourceTypesResponse(w http.ResponseWriter) error
 }
 
 type DeleteResourceTypeRequestObject struct {
@@ -3456,6 +3499,9 @@ type StrictServerInterface interface {
 	// PlanResourceTypes What would a change of several resource types do?
 	// (POST /api/v1/resource-types/plan)
 	PlanResourceTypes(ctx context.Context, request PlanResourceTypesRequestObject) (PlanResourceTypesResponseObject, error)
+	// StreamPlanOfResourceTypes What would a change of several resource types do? With progress
+	// (POST /api/v1/resource-types/plan/stream)
+	StreamPlanOfResourceTypes(ctx context.Context, request StreamPlanOfResourceTypesRequestObject) (StreamPlanOfResourceTypesResponseObject, error)
 	// DeleteResourceType Delete a resource type that nothing uses
 	// (DELETE /api/v1/resource-types/{name})
 	DeleteResourceType(ctx context.Context, request DeleteResourceTypeRequestObject) (DeleteResourceTypeResponseObject, error)
@@ -3615,6 +3661,23 @@ func (sh *strictHandler) PlanResourceTypes(w http.ResponseWriter, r *http.Reques
 	response, err := sh.ssi.PlanResourceTypes(r.Context(), request)
 	if err == nil {
 		err = response.VisitPlanResourceTypesResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) StreamPlanOfResourceTypes(w http.ResponseWriter, r *http.Request) {
+	var request StreamPlanOfResourceTypesRequestObject
+	var body StreamPlanOfResourceTypesJSONRequestBody
+	if err := web.DecodeJSON(w, r, &body); err != nil {
+		sh.fail(w, r, err)
+		return
+	}
+	request.Body = &body
+	response, err := sh.ssi.StreamPlanOfResourceTypes(r.Context(), request)
+	if err == nil {
+		err = response.VisitStreamPlanOfResourceTypesResponse(w)
 	}
 	if err != nil {
 		sh.fail(w, r, err)

@@ -41,7 +41,12 @@ exits with 1 if stored relations prevent the change.
 				return err
 			}
 			defer c.Close()
-			plan, err := c.PlanTypes(cmd.Context(), change, asked)
+			counting, counted := newProgress(cmd.ErrOrStderr(), "counting relations", -1), 0
+			plan, err := c.PlanTypes(cmd.Context(), change, asked, func(n int) {
+				counting.add(n - counted)
+				counted = n
+			})
+			counting.done()
 			if err != nil {
 				return err
 			}

@@ -44,11 +44,13 @@ func BenchmarkPlanTypes(b *testing.B) {
 				b.Fatal(err)
 			}
 			for b.Loop() {
-				plan, err := e.PlanTypes(ctx, "tnt_plan", engine.PlanRequest{TypesChange: engine.TypesChange{Put: planned}})
+				reported := 0
+				progress := func(counted int) error { reported = counted; return nil }
+				plan, err := e.PlanTypes(ctx, "tnt_plan", engine.PlanRequest{TypesChange: engine.TypesChange{Put: planned}, Progress: progress})
 				if err != nil {
 					b.Fatal(err)
 				}
-				if len(plan.Illegal) != 1 || plan.Illegal[0].Count < *planTuples {
+				if len(plan.Illegal) != 1 || plan.Illegal[0].Count < *planTuples || reported < *planTuples/1000*1000 {
 					b.Fatalf("%+v", plan.Illegal)
 				}
 			}

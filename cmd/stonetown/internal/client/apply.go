@@ -73,11 +73,20 @@ type PlannedDecision struct {
 }
 
 // PlanTypes answers what a change would do. It also returns the plan as the server sent it.
-func (c *Client) PlanTypes(ctx context.Context, change TypesChange, questions []PlanQuestion) (Stored[TypesPlan], error) {
+// progress is called with the number of stored relations counted so far.
+func (c *Client) PlanTypes(ctx context.Context, change TypesChange, questions []PlanQuestion, progress func(counted int)) (Stored[TypesPlan], error) {
 	body := struct {
 		TypesChange
 		Questions []PlanQuestion `json:"questions,omitempty"`
 	}{change, questions}
-	plan, _, err := call[Stored[TypesPlan]](ctx, c, request{method: http.MethodPost, path: typesPath + "/plan", body: body})
+	plan, _, err := call[Stored[TypesPlan]](ctx, c, request{
+		method: http.MethodPost, path: typesPath + "/plan/stream", body: body, asks: true,
+		progress: func(line []byte) {
+			var p struct{ Counted int }
+			if json.Unmarshal(line, &p) == nil {
+				progress(p.Counted)
+			}
+		},
+	})
 	return plan, err
 }
