@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -193,7 +194,7 @@ func (g generator) narrow() tuplestore.Filter {
 func (g generator) write(actor string) tuplestore.Write {
 	write := tuplestore.Write{Actor: actor}
 	for range 1 + g.IntN(4) {
-		switch n := g.IntN(24); {
+		switch n := g.IntN(25); {
 		case n < 2:
 			op := createOn(g.qualifier(), g.tuple())
 			op.Kind = tuplestore.CreateNew
@@ -206,8 +207,12 @@ func (g generator) write(actor string) tuplestore.Write {
 			write.Ops = append(write.Ops, expire(g.tuple(), pick[int64](g, 0, 1, 4102444800000000)))
 		case n < 23:
 			write.Ops = append(write.Ops, remove(g.tuple()))
-		default:
+		case n < 24:
 			write.Ops = append(write.Ops, removeMatching(g.narrow()))
+		default:
+			op := tuplestore.Op{Kind: tuplestore.Rename, Match: g.narrow(), To: tuplestore.Names{Relation: cmp.Or(g.tuple().Relation, "renamed")}}
+			op.Match.Presence = tuplestore.WithoutPresence
+			write.Ops = append(write.Ops, op)
 		}
 	}
 	if g.IntN(10) == 0 {
