@@ -48,6 +48,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"several_types_change_together":                            typePlans,
 	"invalid_changes_of_types_are_refused":                     typePlansRefused,
 	"a_change_of_types_is_made_once":                           repeatedTypes,
+	"types_and_relations_get_new_names":                        renames,
 	"pages_list_every_type_once":                               typePages,
 	"deleting_a_resource_deletes_its_relations":                resourceLife,
 	"pages_list_every_resource_once":                           resourcePages,

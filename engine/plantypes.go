@@ -24,7 +24,8 @@ type PlanRequest struct {
 
 // TypesPlan is the answer to a [PlanRequest]. All of it is of one revision.
 type TypesPlan struct {
-	Changes []TypeChange // those of Put, then those of Delete
+	Changes []TypeChange    // those of Put, then those of Delete, then others with a new name
+	Renamed []RenamedTuples // one for each rename; if one is not exact, the change cannot be made
 	// Illegal are the stored tuples that the planned types do not allow. While there are any,
 	// the change cannot be made.
 	Illegal []IllegalTuples
@@ -82,19 +83,16 @@ func (e *Engine) PlanTypes(ctx context.Context, tenantID string, req PlanRequest
 		return nil, fmt.Errorf("plan resource types: %w", err)
 	}
 	plan := &TypesPlan{Changes: p.changes, Version: at.typesVersion(tenantID), Token: at.token}
-	plan.Affected = schema.Affected(at.compiled, p.compiled)
-	for _, t := range at.compiled.Types {
-		for _, action := range schema.AffectedActions(at.compiled, p.compiled, t.Name, plan.Affected) {
-			plan.Actions = append(plan.Actions, AffectedAction{t.Name, action})
-		}
-	}
+	p.affect(at, plan)
 	snapshot := e.store.Snapshot(tenantID, at.revision)
-	gone := narrowed(at.compiled, p.compiled)
+	gone := p.gone()
 	planned := at
 	planned.compiled = p.compiled
-	if len(gone) > 0 {
+	if len(gone)+len(req.Renames) > 0 {
 		err = within(ctx, e.counts, tenantID, "engine.wait_to_count", func() (err error) {
-			plan.Illegal, err = illegal(ctx, snapshot, gone, MaxIllegal, req.Progress)
+			if plan.Renamed, err = countRenamed(ctx, snapshot, req.Renames); err == nil {
+				plan.Illegal, err = illegal(ctx, snapshot, gone, MaxIllegal, req.Progress)
+			}
 			return err
 		})
 	}
@@ -106,7 +104,7 @@ func (e *Engine) PlanTypes(ctx context.Context, tenantID string, req PlanRequest
 		if err != nil {
 			return err
 		}
-		after, err := e.checkAt(ctx, without{snapshot, gone}, planned, req, l)
+		after, err := e.checkAt(ctx, p.snapshot(without{snapshot, gone}), planned, p.rename(req), l)
 		plan.Answers = make([]PlannedAnswer, len(before))
 		for i := range before {
 			plan.Answers[i] = PlannedAnswer{before[i], after[i]}
@@ -117,6 +115,22 @@ func (e *Engine) PlanTypes(ctx context.Context, tenantID string, req PlanRequest
 		return nil, fmt.Errorf("plan resource types: %w", err)
 	}
 	return plan, nil
+}
+
+// affect adds to a plan what the change affects, by the names before renames, which affect nothing.
+func (p *proposal) affect(at position, plan *TypesPlan) {
+	affected := schema.Affected(p.renamed, p.compiled)
+	for _, t := range at.compiled.Types {
+		for _, action := range schema.AffectedActions(p.renamed, p.compiled, p.renaming.Type(t.Name), affected) {
+			if _, ok := at.compiled.ActionRelation(t.Name, action); ok {
+				plan.Actions = append(plan.Actions, AffectedAction{t.Name, action})
+			}
+		}
+	}
+	before := p.renaming.Reverse()
+	for _, r := range affected {
+		plan.Affected = append(plan.Affected, schema.RelationName{Type: before.Type(r.Type), Relation: before.Relation(r.Type, r.Relation)})
+	}
 }
 
 // progressEvery is the number of tuples after which progress is reported.

@@ -15,6 +15,9 @@ import (
 	"stonetown/tuplestore"
 )
 
+// maxRenames is the maximum number of renames of a change.
+const maxRenames = 100
+
 // maxQuestions is the maximum number of questions of a plan.
 const maxQuestions = 1000
 
@@ -29,7 +32,7 @@ func (h *Handlers) PlanResourceTypes(ctx context.Context, request PlanResourceTy
 	if err != nil {
 		return nil, within(req.TypesChange, err)
 	}
-	return PlanResourceTypes200JSONResponse{Body: PlanAnswer{Data: planOf(plan), Meta: planMeta(info, plan)}}, nil
+	return PlanResourceTypes200JSONResponse{Body: PlanAnswer{Data: planOf(req.Renames, plan), Meta: planMeta(info, plan)}}, nil
 }
 
 // StreamPlanOfResourceTypes answers the same with progress.
@@ -56,7 +59,7 @@ func (h *Handlers) StreamPlanOfResourceTypes(ctx context.Context, request Stream
 		if err != nil {
 			return within(req.TypesChange, err)
 		}
-		return w.Write(PlanLine{Event: "plan", Data: planOf(plan), Meta: planMeta(info, plan)})
+		return w.Write(PlanLine{Event: "plan", Data: planOf(req.Renames, plan), Meta: planMeta(info, plan)})
 	}), nil
 }
 
@@ -69,7 +72,7 @@ func (write lines) VisitStreamPlanOfResourceTypesResponse(w http.ResponseWriter)
 }
 
 func planRequest(in PlanInput) (engine.PlanRequest, error) {
-	change, err := typesChange(in.Types, in.Delete, in.ExpectedRevision)
+	change, err := typesChange(in.Renames, in.Types, in.Delete, in.ExpectedRevision)
 	if err != nil {
 		return engine.PlanRequest{}, err
 	}
@@ -89,8 +92,12 @@ func planRequest(in PlanInput) (engine.PlanRequest, error) {
 	return req, v.Err()
 }
 
-func planOf(plan *engine.TypesPlan) TypesPlan {
+func planOf(renames []schema.Rename, plan *engine.TypesPlan) TypesPlan {
 	out := TypesPlan{Revision: plan.Version, Changes: changesOf(plan.Changes), Affected: affectedOf(plan)}
+	for i, r := range renames {
+		n := plan.Renamed[i]
+		out.Renames = append(out.Renames, TypeRenamed{Type: r.Type, From: r.From, To: r.To, Count: n.Count, Exact: n.Exact})
+	}
 	for _, found := range plan.Illegal {
 		out.Illegal = append(out.Illegal, illegalOf(found))
 	}
@@ -107,7 +114,7 @@ func planMeta(info *web.RequestInfo, plan *engine.TypesPlan) CheckMeta {
 // ApplyResourceTypes changes several types in one revision.
 func (h *Handlers) ApplyResourceTypes(ctx context.Context, request ApplyResourceTypesRequestObject) (ApplyResourceTypesResponseObject, error) {
 	info, in := web.InfoOf(ctx), request.Body
-	change, err := typesChange(in.Types, in.Delete, in.ExpectedRevision)
+	change, err := typesChange(in.Renames, in.Types, in.Delete, in.ExpectedRevision)
 	if err != nil {
 		return nil, err
 	}
@@ -117,12 +124,18 @@ func (h *Handlers) ApplyResourceTypes(ctx context.Context, request ApplyResource
 	}
 	body := ApplyAnswer{Meta: tokenMeta(info, applied.Token)}
 	body.Data.Revision, body.Data.Changes = applied.Version, changesOf(applied.Changes)
+	for i, r := range change.Renames {
+		body.Data.Renames = append(body.Data.Renames, TypeRenamed{Type: r.Type, From: r.From, To: r.To, Count: applied.Renamed[i], Exact: true})
+	}
 	return ApplyResourceTypes200JSONResponse{Body: body}, nil
 }
 
 // typesChange reads a change, in which each type may be named once.
-func typesChange(types []ResourceTypeInput, deleted []string, expected string) (engine.TypesChange, error) {
+func typesChange(renames []TypeRename, types []ResourceTypeInput, deleted []string, expected string) (engine.TypesChange, error) {
 	change := engine.TypesChange{Delete: deleted, Expected: expected}
+	if len(renames) > maxRenames {
+		return change, tooMany("renames", maxRenames)
+	}
 	if len(types) > schema.MaxTypes {
 		return change, tooMany("types", schema.MaxTypes)
 	}
@@ -130,6 +143,15 @@ func typesChange(types []ResourceTypeInput, deleted []string, expected string) (
 		return change, tooMany("delete", schema.MaxTypes)
 	}
 	var v validation
+	for i, r := range renames {
+		path := "renames/" + strconv.Itoa(i) + "/"
+		if r.Type != "" {
+			v.Text(path, "type", r.Type)
+		}
+		v.Text(path, "from", r.From)
+		v.Text(path, "to", r.To)
+		change.Renames = append(change.Renames, schema.Rename{Type: r.Type, From: r.From, To: r.To})
+	}
 	named := map[string]bool{}
 	once := func(field, name string) {
 		if named[name] {

@@ -146,7 +146,8 @@ type AllowedSubjectList struct {
 // ApplyAnswer defines model for ApplyAnswer.
 type ApplyAnswer struct {
 	Data struct {
-		Changes []TypeChange `json:"changes"`
+		Changes []TypeChange  `json:"changes"`
+		Renames []TypeRenamed `json:"renames"`
 
 		// Revision The version of the types after the change.
 		Revision string `json:"revision"`
@@ -161,6 +162,9 @@ type ApplyInput struct {
 
 	// ExpectedRevision The `revision` of a plan or of an earlier change.
 	ExpectedRevision string `json:"expected_revision,omitempty"`
+
+	// Renames New names of types and relations. They come before the rest of the change.
+	Renames []TypeRename `json:"renames,omitempty"`
 
 	// Types Types to define, or to replace.
 	Types []ResourceTypeInput `json:"types,omitempty"`
@@ -760,6 +764,9 @@ type PlanInput struct {
 	// Questions Answered before and after the change.
 	Questions []PlanQuestion `json:"questions,omitempty"`
 
+	// Renames New names of types and relations. They come before the rest of the change.
+	Renames []TypeRename `json:"renames,omitempty"`
+
 	// Types Types to define, or to replace.
 	Types []ResourceTypeInput `json:"types,omitempty"`
 }
@@ -1150,6 +1157,25 @@ type TypeChange struct {
 	Name   string            `json:"name"`
 }
 
+// TypeRename A new name of a type or, with `type`, of a relation of that type. All names are those before the change.
+type TypeRename struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+	Type string `json:"type,omitempty"`
+}
+
+// TypeRenamed defines model for TypeRenamed.
+type TypeRenamed struct {
+	// Count How many stored relations and resources get the name: at most 10,000 of all renames together. Those that have it twice count twice.
+	Count int `json:"count"`
+
+	// Exact There are not more.
+	Exact bool   `json:"exact"`
+	From  string `json:"from"`
+	To    string `json:"to"`
+	Type  string `json:"type,omitempty"`
+}
+
 // TypesPlan defines model for TypesPlan.
 type TypesPlan struct {
 	Affected []AffectedType `json:"affected"`
@@ -1158,6 +1184,9 @@ type TypesPlan struct {
 	Answers []PlannedAnswer    `json:"answers"`
 	Changes []TypeChange       `json:"changes"`
 	Illegal []IllegalRelations `json:"illegal"`
+
+	// Renames One for each rename. The change can be made if all are exact.
+	Renames []TypeRenamed `json:"renames"`
 
 	// Revision The version of the types as they are.
 	Revision string `json:"revision"`
