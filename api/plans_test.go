@@ -204,7 +204,8 @@ func renames(t *testing.T, w *world, c *client) {
 	// The relation is read along parents of two types, all of which have to be readable.
 	direct := []any{object{"name": "reader"}}
 	c.want(t, 200, "", "POST", applyPath, object{"types": []any{
-		object{"name": "left", "relations": direct}, object{"name": "right", "relations": direct},
+		object{"name": "left", "relations": direct},
+		object{"name": "right", "relations": direct},
 		object{"name": "both", "relations": []any{
 			object{"name": "parent", "subjects": []any{"left", "right"}},
 			object{"name": "reader", "rewrites": []any{object{"kind": "tuple_to_userset", "tupleset": "parent", "computed": "reader", "mode": "all"}}},

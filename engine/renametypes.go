@@ -111,9 +111,6 @@ func renameOps(r schema.Rename) []tuplestore.Op {
 
 // Renamed returns how many tuples each rename of the change concerned, by the result of its write.
 func (ch TypesChange) Renamed(result tuplestore.Result) []int {
-	if len(result.Counts) < 2*len(ch.Renames) {
-		return nil // it was made before, without effect
-	}
 	counts := make([]int, len(ch.Renames))
 	for n, i := range ch.renameOrder() {
 		counts[i] = result.Counts[2*n] + result.Counts[2*n+1]

@@ -11,8 +11,8 @@ import (
 // TypesChange is a change of several resource types at once.
 type TypesChange struct {
 	Renames []Rename          `json:"renames,omitempty"` // which come first
-	Types  []json.RawMessage `json:"types,omitempty"` // definitions in the form of the API
-	Delete []string          `json:"delete,omitempty"`
+	Types   []json.RawMessage `json:"types,omitempty"`   // definitions in the form of the API
+	Delete  []string          `json:"delete,omitempty"`
 	// ExpectedRevision, if not empty, is the revision of the types for which the change was made.
 	ExpectedRevision string `json:"expected_revision,omitempty"`
 }
@@ -80,7 +80,7 @@ type PlanQuestion struct {
 
 // TypesPlan is what a change would do.
 type TypesPlan struct {
-	Revision string    `json:"revision"` // of the types as they are
+	Revision string `json:"revision"` // of the types as they are
 	TypesApplied
 	// Illegal are the stored relations and resources that prevent the change.
 	Illegal []struct {
