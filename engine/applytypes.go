@@ -46,7 +46,7 @@ type TypeChange struct {
 
 // TypesApplied is the outcome of [Engine.ApplyTypes].
 type TypesApplied struct {
-	Changes []TypeChange // those of Put, then those of Delete, then others with a new name
+	Changes []TypeChange // those of Put, of Delete, and of other types that renames change
 	Renamed []int        // how many tuples each rename concerned
 	Version string       // of the types, after the change
 	Token   string       // names the first revision that reflects the change

@@ -24,7 +24,7 @@ type PlanRequest struct {
 
 // TypesPlan is the answer to a [PlanRequest]. All of it is of one revision.
 type TypesPlan struct {
-	Changes []TypeChange    // those of Put, then those of Delete, then others with a new name
+	Changes []TypeChange    // those of Put, of Delete, and of other types that renames change
 	Renamed []RenamedTuples // one for each rename; if one is not exact, the change cannot be made
 	// Illegal are the stored tuples that the planned types do not allow. While there are any,
 	// the change cannot be made.

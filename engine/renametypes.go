@@ -23,7 +23,8 @@ func (e *TooManyRenamedError) Error() string {
 
 // rename begins a proposal with the renamed types.
 func (ch TypesChange) rename(at position) (p proposal, err error) {
-	if p.renaming, err = at.compiled.Rename(ch.Renames); err != nil {
+	if p.renaming, err = at.compiled.Rename(ch.Renames); err != nil || len(ch.Renames) == 0 {
+		p.renamed = at.compiled
 		return p, err
 	}
 	// A name in the same change must not mean one thing for stored tuples and another for new ones.
@@ -85,13 +86,13 @@ func (ch TypesChange) renameOps() (ops []tuplestore.Op) {
 
 // renameOrder returns the indexes of the renames in the order of their ops.
 func (ch TypesChange) renameOrder() (order []int) {
-	for i := range ch.Renames {
-		order = append(order, i)
+	for _, types := range []bool{false, true} {
+		for i, r := range ch.Renames {
+			if types == (r.Type == "") {
+				order = append(order, i)
+			}
+		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		ofType := func(i int) int { return min(len(ch.Renames[i].Type), 1) }
-		return ofType(b) - ofType(a)
-	})
 	return order
 }
 

@@ -55,6 +55,10 @@ func (c *Compiled) Rename(renames []Rename) (*Renaming, error) {
 			return nil, err
 		}
 	}
+	if len(renames) == 0 {
+		n.Types = c.Types
+		return n, nil
+	}
 	for i := range c.Types {
 		t, err := n.rename(c, &c.Types[i])
 		if err != nil {
