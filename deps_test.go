@@ -45,8 +45,8 @@ const order = `
 	schema, engine/internal/graph < engine/internal/program;
 	engine/internal/program, engine/internal/work < engine/internal/view;
 	engine/internal/view < engine/internal/eval, engine/internal/traversal;
-	engine/internal/eval < engine/internal/denial;
-	engine/internal/denial, engine/internal/traversal < engine;
+	engine/internal/eval < engine/internal/denial, engine/internal/proof;
+	engine/internal/denial, engine/internal/proof, engine/internal/traversal < engine;
 	engine < engine/authority, engine/enginetest, engine/resources;
 	engine/resources < engine/audit;
 

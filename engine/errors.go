@@ -22,6 +22,21 @@ var (
 	ErrTokenExpired = errors.New("consistency token is older than the retained history")
 )
 
+// PastError is the error of the token or the instant of a question about the past: that of a
+// token, ErrTokenExpired for an instant before the retained history, or ErrInstantInFuture.
+type PastError struct{ Err error }
+
+// ErrInstantInFuture: the instant has not passed.
+var ErrInstantInFuture = errors.New("instant has not passed")
+
+func (e *PastError) Error() string {
+	if errors.Is(e.Err, ErrTokenExpired) {
+		return "the point in time is before the retained history"
+	}
+	return e.Err.Error()
+}
+func (e *PastError) Unwrap() error { return e.Err }
+
 // UnknownTypeError: the resource type is not defined.
 type UnknownTypeError struct{ Type string }
 

@@ -10,10 +10,21 @@ import (
 	"stonetown/tuplestore"
 )
 
-// Consistency is the required freshness of an answer.
+// Consistency is the required state of an answer.
 type Consistency struct {
 	Mode  ConsistencyMode
-	Token string // AtLeast, Exactly: as returned by a write or an earlier request
+	Token string // AtLeast, Exactly, AsOf: as returned by a write or an earlier request
+	// Instant is of the mode AsOf.
+	Instant time.Time
+}
+
+// Following returns the consistency of a later page of an answer, whose revision a token names.
+func (c Consistency) Following(token string) Consistency {
+	if c.Mode == AsOf {
+		c.Token = token // and the instant of the first page
+		return c
+	}
+	return Consistency{Mode: Exactly, Token: token}
 }
 
 // ConsistencyMode is a level of freshness.
@@ -30,6 +41,13 @@ const (
 	// Exactly answers from the token's revision, however old, so that the pages of a list
 	// are consistent. Tuples that have expired since then do not hold.
 	Exactly
+	// AsOf gives the answer of an earlier time. With an Instant it is that of the newest
+	// revision committed at or before the instant, by which tuples expire; an instant is
+	// the end of its millisecond, because timestamps are shown without the rest. With a
+	// Token it is that of the revision, and tuples expire by the time of its commit, so that
+	// it is always the same. With both, as for the pages of a list, the token names the
+	// revision. Errors are a [*PastError].
+	AsOf
 )
 
 // Query asks whether a subject may perform an action on a resource.

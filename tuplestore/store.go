@@ -55,6 +55,15 @@ type Store interface {
 	// with [ErrRevisionCollected] if the commits have been collected.
 	Changes(ctx context.Context, tenant string, after Revision, limit int) ([]Commit, error)
 
+	// RevisionAt returns the newest revision committed at or before an instant, 0 if there is
+	// none, and the epoch of the history. It fails with [ErrRevisionCollected] if that revision
+	// has been collected. Commits that are in progress can still get a time before the present.
+	RevisionAt(ctx context.Context, tenant string, instant time.Time) (rev Revision, epoch string, err error)
+
+	// CommittedAt returns the time of a commit, the zero time for revision 0. It fails like the
+	// reads of a [Snapshot].
+	CommittedAt(ctx context.Context, tenant string, rev Revision) (time.Time, error)
+
 	// Page lists tuples of the tenant's newest revision at a bounded cost: those that match f,
 	// in the order of f, after the given record (nil: from the start), at most limit. Unless
 	// f is contiguous ([Filter.Contiguous]) it examines at most reads tuples, and so can
@@ -329,10 +338,12 @@ type Result struct {
 // Commit is one revision of the changelog.
 type Commit struct {
 	Revision Revision
-	At       time.Time
-	Actor    string
-	Changes  []Change // net effect, in order; each tuple at most once
-	Schema   []byte   // the new schema document; nil if this commit put none
+	// At is by the clock of the process that committed, and not before that of the revision
+	// before. While that clock is behind another's, commits have the same time.
+	At      time.Time
+	Actor   string
+	Changes []Change // net effect, in order; each tuple at most once
+	Schema  []byte   // the new schema document; nil if this commit put none
 }
 
 // Change is a tuple that was created, got another qualifier, or was deleted.

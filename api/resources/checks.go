@@ -40,7 +40,7 @@ func (h *Handlers) Check(ctx context.Context, request CheckRequestObject) (Check
 	req := &c.request
 	req.Subject = v.subject("", in.Subject)
 	req.Queries = append(req.Queries, engine.Query{Resource: v.resource("resource/", in.Resource.Type, in.Resource.ExternalID), Action: in.Action})
-	req.Consistency = v.consistency(in.Consistency, in.ConsistencyToken)
+	req.Consistency = v.consistency(in.Consistency, in.ConsistencyToken, in.At)
 	req.Reasons, req.Denials = in.Debug, in.Debug
 	req.Context = v.context(in.Context)
 	v.Text("", "action", in.Action)
@@ -129,7 +129,7 @@ func (h *Handlers) CheckBatch(ctx context.Context, request CheckBatchRequestObje
 	if common != nil {
 		req.Subject = v.subject("", *common)
 	}
-	req.Consistency = v.consistency(in.Consistency, in.ConsistencyToken)
+	req.Consistency = v.consistency(in.Consistency, in.ConsistencyToken, in.At)
 	req.Context = v.context(in.Context)
 	var err error
 	if req.Contextual, err = v.contextual(in.ContextualRelations); err != nil {

@@ -49,6 +49,7 @@ func translate(err error) *web.Error {
 		nameInUse    *engine.NameInUseError
 		renamesMany  *engine.TooManyRenamedError
 		tooComplex   *engine.BudgetError
+		past         *engine.PastError
 		answer       = func(status int, code string, cause error, details web.Details) *web.Error {
 			return &web.Error{Status: status, Code: code, Message: cause.Error(), Details: details}
 		}
@@ -115,6 +116,12 @@ func translate(err error) *web.Error {
 		return answer(http.StatusBadRequest, "check_too_complex", tooComplex, web.Details{
 			"limit": tooComplex.Limit, "spent_on": tooComplex.Spent(), "spent_on_conditions": tooComplex.OnConditions,
 		})
+	case errors.As(err, &past) && errors.Is(err, engine.ErrInstantInFuture):
+		return web.ValidationFailed(web.FieldError{Field: "at", Code: "in_the_future", Message: "at must not be in the future"})
+	case errors.As(err, &past) && errors.Is(err, engine.ErrTokenExpired):
+		return answer(http.StatusGone, "history_expired", past, nil)
+	case errors.As(err, &past):
+		return web.ValidationFailed(web.FieldError{Field: "at", Code: "invalid", Message: "at is neither an RFC 3339 time nor a consistency token that was issued for this tenant"})
 	case errors.Is(err, engine.ErrTokenInvalid), errors.Is(err, engine.ErrTokenUnknown):
 		return web.ValidationFailed(web.FieldError{Field: "consistency_token", Code: "invalid", Message: "the consistency token was not issued for this tenant"})
 	case errors.Is(err, engine.ErrTokenExpired):

@@ -39,7 +39,7 @@ func (h *Handlers) resume(info *web.RequestInfo, list []string, cursor string, c
 	if err := h.Cursors.Resume(info.Tenant.ID, list, cursor, &after); err != nil {
 		return after, err
 	}
-	*c = engine.Consistency{Mode: engine.Exactly, Token: after.Token}
+	*c = c.Following(after.Token)
 	return after, nil
 }
 
@@ -73,7 +73,7 @@ func (h *Handlers) ListAllowedResources(ctx context.Context, request ListAllowed
 		return nil, err
 	}
 	req, list, err := resourcesRequest(StreamResourcesInput{
-		Action: in.Action, Consistency: in.Consistency, ConsistencyToken: in.ConsistencyToken,
+		Action: in.Action, At: in.At, Consistency: in.Consistency, ConsistencyToken: in.ConsistencyToken,
 		Context: in.Context, ContextualRelations: in.ContextualRelations, IDPrefix: in.IDPrefix, IDs: in.IDs,
 		Queries: in.Queries, Subject: in.Subject, Type: in.Type,
 	})
@@ -144,7 +144,7 @@ func (h *Handlers) CountAllowedResources(ctx context.Context, request CountAllow
 		}
 	}
 	req, _, err := resourcesRequest(StreamResourcesInput{
-		Action: in.Action, Consistency: in.Consistency, ConsistencyToken: in.ConsistencyToken,
+		Action: in.Action, At: in.At, Consistency: in.Consistency, ConsistencyToken: in.ConsistencyToken,
 		Context: in.Context, ContextualRelations: in.ContextualRelations, IDPrefix: in.IDPrefix, IDs: in.IDs,
 		Queries: in.Queries, Subject: in.Subject, Type: in.Type,
 	})
@@ -176,7 +176,7 @@ func resourcesRequest(in StreamResourcesInput) (engine.ListAllowedRequest, []str
 	var v validation
 	req := engine.ListAllowedRequest{
 		Subject: v.subject("", in.Subject), Context: v.context(in.Context),
-		Consistency: v.consistency(in.Consistency, in.ConsistencyToken),
+		Consistency: v.consistency(in.Consistency, in.ConsistencyToken, in.At),
 	}
 	switch {
 	case len(in.Queries) > maxListQueries:
@@ -235,7 +235,7 @@ func (h *Handlers) ListAllowedActions(ctx context.Context, request ListAllowedAc
 	var v validation
 	req := engine.ListActionsRequest{
 		Subject: v.subject("", in.Subject), Resource: v.resource("resource/", in.Resource.Type, in.Resource.ExternalID),
-		Context: v.context(in.Context), Consistency: v.consistency(in.Consistency, in.ConsistencyToken),
+		Context: v.context(in.Context), Consistency: v.consistency(in.Consistency, in.ConsistencyToken, in.At),
 	}
 	var err error
 	if req.Contextual, err = v.contextual(in.ContextualRelations); err != nil {
@@ -262,7 +262,7 @@ func (h *Handlers) ListAllowedSubjects(ctx context.Context, request ListAllowedS
 		return nil, err
 	}
 	req, list, err := subjectsRequest(StreamSubjectsInput{
-		Action: in.Action, Consistency: in.Consistency, ConsistencyToken: in.ConsistencyToken, Context: in.Context,
+		Action: in.Action, At: in.At, Consistency: in.Consistency, ConsistencyToken: in.ConsistencyToken, Context: in.Context,
 		ContextualRelations: in.ContextualRelations, IDPrefix: in.IDPrefix, IDs: in.IDs, Resource: in.Resource,
 		SubjectRelation: in.SubjectRelation, SubjectType: in.SubjectType,
 	})
@@ -322,7 +322,7 @@ func subjectsRequest(in StreamSubjectsInput) (engine.ListSubjectsRequest, []stri
 	req := engine.ListSubjectsRequest{
 		Resource: v.resource("resource/", in.Resource.Type, in.Resource.ExternalID), Action: in.Action,
 		SubjectType: in.SubjectType, SubjectRelation: in.SubjectRelation, Context: v.context(in.Context),
-		Consistency: v.consistency(in.Consistency, in.ConsistencyToken),
+		Consistency: v.consistency(in.Consistency, in.ConsistencyToken, in.At),
 	}
 	v.Text("", "action", in.Action)
 	v.Text("", "subject_type", in.SubjectType)

@@ -254,6 +254,18 @@ type CheckBatchAnswerDataError string
 
 // CheckBatchInput defines model for CheckBatchInput.
 type CheckBatchInput struct {
+	// At Asks for the answer of an earlier time, by the relations, resources and
+	// resource types of that time: a consistency token, or an RFC 3339
+	// instant, of which the end of its millisecond is meant. Of an instant,
+	// the newest state that was written by then counts, and relations have
+	// expired by then. Of a token, its state counts, and relations have expired
+	// by the time at which it was written. History is kept for 24 hours unless
+	// the service is configured otherwise, and fails with `history_expired`
+	// beyond. Not to be combined with `consistency` and `consistency_token`.
+	//
+	//
+	// Examples: 2026-11-22T09:30:00Z
+	At     PointInTime `json:"at,omitempty"`
 	Checks []struct {
 		Action   string      `json:"action"`
 		Resource ResourceRef `json:"resource"`
@@ -295,6 +307,19 @@ type CheckDecision struct {
 // CheckInput defines model for CheckInput.
 type CheckInput struct {
 	Action string `json:"action"`
+
+	// At Asks for the answer of an earlier time, by the relations, resources and
+	// resource types of that time: a consistency token, or an RFC 3339
+	// instant, of which the end of its millisecond is meant. Of an instant,
+	// the newest state that was written by then counts, and relations have
+	// expired by then. Of a token, its state counts, and relations have expired
+	// by the time at which it was written. History is kept for 24 hours unless
+	// the service is configured otherwise, and fails with `history_expired`
+	// beyond. Not to be combined with `consistency` and `consistency_token`.
+	//
+	//
+	// Examples: 2026-11-22T09:30:00Z
+	At PointInTime `json:"at,omitempty"`
 
 	// Consistency `full` (the default) reflects every write acknowledged before the
 	// request; `minimize_latency` may be a little behind. Not to be combined
@@ -377,6 +402,19 @@ type ContextualRelations = []ContextualRelation
 // CountResourcesInput Either `type` and `action`, or `queries`.
 type CountResourcesInput struct {
 	Action string `json:"action,omitempty"`
+
+	// At Asks for the answer of an earlier time, by the relations, resources and
+	// resource types of that time: a consistency token, or an RFC 3339
+	// instant, of which the end of its millisecond is meant. Of an instant,
+	// the newest state that was written by then counts, and relations have
+	// expired by then. Of a token, its state counts, and relations have expired
+	// by the time at which it was written. History is kept for 24 hours unless
+	// the service is configured otherwise, and fails with `history_expired`
+	// beyond. Not to be combined with `consistency` and `consistency_token`.
+	//
+	//
+	// Examples: 2026-11-22T09:30:00Z
+	At PointInTime `json:"at,omitempty"`
 
 	// Consistency `full` (the default) reflects every write acknowledged before the
 	// request; `minimize_latency` may be a little behind. Not to be combined
@@ -501,6 +539,19 @@ type ExpandAnswer struct {
 type ExpandInput struct {
 	Action string `json:"action"`
 
+	// At Asks for the answer of an earlier time, by the relations, resources and
+	// resource types of that time: a consistency token, or an RFC 3339
+	// instant, of which the end of its millisecond is meant. Of an instant,
+	// the newest state that was written by then counts, and relations have
+	// expired by then. Of a token, its state counts, and relations have expired
+	// by the time at which it was written. History is kept for 24 hours unless
+	// the service is configured otherwise, and fails with `history_expired`
+	// beyond. Not to be combined with `consistency` and `consistency_token`.
+	//
+	//
+	// Examples: 2026-11-22T09:30:00Z
+	At PointInTime `json:"at,omitempty"`
+
 	// Consistency `full` (the default) reflects every write acknowledged before the
 	// request; `minimize_latency` may be a little behind. Not to be combined
 	// with `consistency_token`.
@@ -510,8 +561,14 @@ type ExpandInput struct {
 	// ContextualRelations Relations that hold for this request only, as if they had been written. One
 	// whose `expires_at` has passed does not exist.
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
-	Depth               *int                `json:"depth,omitempty"`
-	Resource            ResourceRef         `json:"resource"`
+
+	// Cursor `next_cursor` of a node of an earlier answer with a `limit`.
+	Cursor string `json:"cursor,omitempty"`
+	Depth  *int   `json:"depth,omitempty"`
+
+	// Limit The number of relations in the answer; absent: all.
+	Limit    *int        `json:"limit,omitempty"`
+	Resource ResourceRef `json:"resource"`
 }
 
 // ExpandNode defines model for ExpandNode.
@@ -528,9 +585,12 @@ type ExpandNode struct {
 
 	// Mode For tuple_to_userset: present if the node is the intersection of the
 	// children, and not their union. Without children it is empty.
-	Mode     string      `json:"mode,omitempty"`
-	Relation string      `json:"relation"`
-	Resource ResourceRef `json:"resource"`
+	Mode string `json:"mode,omitempty"`
+
+	// NextCursor Continues the node, if it has more relations.
+	NextCursor string      `json:"next_cursor,omitempty"`
+	Relation   string      `json:"relation"`
+	Resource   ResourceRef `json:"resource"`
 
 	// Subjects For this: the relations as written. For self: the resource.
 	Subjects []ExpandSubject `json:"subjects,omitempty"`
@@ -607,6 +667,19 @@ type Immutable = jsontext.Value
 
 // ListActionsInput defines model for ListActionsInput.
 type ListActionsInput struct {
+	// At Asks for the answer of an earlier time, by the relations, resources and
+	// resource types of that time: a consistency token, or an RFC 3339
+	// instant, of which the end of its millisecond is meant. Of an instant,
+	// the newest state that was written by then counts, and relations have
+	// expired by then. Of a token, its state counts, and relations have expired
+	// by the time at which it was written. History is kept for 24 hours unless
+	// the service is configured otherwise, and fails with `history_expired`
+	// beyond. Not to be combined with `consistency` and `consistency_token`.
+	//
+	//
+	// Examples: 2026-11-22T09:30:00Z
+	At PointInTime `json:"at,omitempty"`
+
 	// Consistency `full` (the default) reflects every write acknowledged before the
 	// request; `minimize_latency` may be a little behind. Not to be combined
 	// with `consistency_token`.
@@ -643,9 +716,70 @@ type ListMeta struct {
 	RequestID  string  `json:"request_id"`
 }
 
+// ListProofsInput defines model for ListProofsInput.
+type ListProofsInput struct {
+	Action string `json:"action"`
+
+	// At Asks for the answer of an earlier time, by the relations, resources and
+	// resource types of that time: a consistency token, or an RFC 3339
+	// instant, of which the end of its millisecond is meant. Of an instant,
+	// the newest state that was written by then counts, and relations have
+	// expired by then. Of a token, its state counts, and relations have expired
+	// by the time at which it was written. History is kept for 24 hours unless
+	// the service is configured otherwise, and fails with `history_expired`
+	// beyond. Not to be combined with `consistency` and `consistency_token`.
+	//
+	//
+	// Examples: 2026-11-22T09:30:00Z
+	At PointInTime `json:"at,omitempty"`
+
+	// Consistency `full` (the default) reflects every write acknowledged before the
+	// request; `minimize_latency` may be a little behind. Not to be combined
+	// with `consistency_token`.
+	Consistency      Consistency `json:"consistency,omitempty"`
+	ConsistencyToken string      `json:"consistency_token,omitempty"`
+
+	// Context Values for the parameters of conditions. Those stored with a relation go
+	// before those of a request; a request's values that no condition asks for
+	// are ignored. Numbers may be written as text (`"5"`). At most 16 KiB.
+	Context Context `json:"context,omitempty"`
+
+	// ContextualRelations Relations that hold for this request only, as if they had been written. One
+	// whose `expires_at` has passed does not exist.
+	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
+
+	// Cursor `meta.next_cursor` of the page before.
+	Cursor   string      `json:"cursor,omitempty"`
+	Limit    *int        `json:"limit,omitempty"`
+	Resource ResourceRef `json:"resource"`
+
+	// Subject A user, a group (which means its members), a resource, the holders of a
+	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
+	// are opaque: people may live in another directory.
+	//
+	// A question about everyone of a type asks about a subject that no relation
+	// names individually. Only relations to everyone count, for and against:
+	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+	// subjects that may not are those that `list-subjects` returns as excluded.
+	Subject Subject `json:"subject"`
+}
+
 // ListResourcesInput Either `type` and `action`, or `queries`.
 type ListResourcesInput struct {
 	Action string `json:"action,omitempty"`
+
+	// At Asks for the answer of an earlier time, by the relations, resources and
+	// resource types of that time: a consistency token, or an RFC 3339
+	// instant, of which the end of its millisecond is meant. Of an instant,
+	// the newest state that was written by then counts, and relations have
+	// expired by then. Of a token, its state counts, and relations have expired
+	// by the time at which it was written. History is kept for 24 hours unless
+	// the service is configured otherwise, and fails with `history_expired`
+	// beyond. Not to be combined with `consistency` and `consistency_token`.
+	//
+	//
+	// Examples: 2026-11-22T09:30:00Z
+	At PointInTime `json:"at,omitempty"`
 
 	// Consistency `full` (the default) reflects every write acknowledged before the
 	// request; `minimize_latency` may be a little behind. Not to be combined
@@ -692,6 +826,19 @@ type ListResourcesInput struct {
 // ListSubjectsInput defines model for ListSubjectsInput.
 type ListSubjectsInput struct {
 	Action string `json:"action"`
+
+	// At Asks for the answer of an earlier time, by the relations, resources and
+	// resource types of that time: a consistency token, or an RFC 3339
+	// instant, of which the end of its millisecond is meant. Of an instant,
+	// the newest state that was written by then counts, and relations have
+	// expired by then. Of a token, its state counts, and relations have expired
+	// by the time at which it was written. History is kept for 24 hours unless
+	// the service is configured otherwise, and fails with `history_expired`
+	// beyond. Not to be combined with `consistency` and `consistency_token`.
+	//
+	//
+	// Examples: 2026-11-22T09:30:00Z
+	At PointInTime `json:"at,omitempty"`
 
 	// Consistency `full` (the default) reflects every write acknowledged before the
 	// request; `minimize_latency` may be a little behind. Not to be combined
@@ -811,6 +958,18 @@ type PlannedDecision struct {
 	Error string `json:"error,omitempty"`
 }
 
+// PointInTime Asks for the answer of an earlier time, by the relations, resources and
+// resource types of that time: a consistency token, or an RFC 3339
+// instant, of which the end of its millisecond is meant. Of an instant,
+// the newest state that was written by then counts, and relations have
+// expired by then. Of a token, its state counts, and relations have expired
+// by the time at which it was written. History is kept for 24 hours unless
+// the service is configured otherwise, and fails with `history_expired`
+// beyond. Not to be combined with `consistency` and `consistency_token`.
+//
+// Examples: 2026-11-22T09:30:00Z
+type PointInTime = string
+
 // Precondition One of the two.
 type Precondition struct {
 	// MustExist Selects the relations that equal all given members. Because other writes
@@ -848,6 +1007,33 @@ type PreconditionFilter struct {
 	SubjectID       *string `json:"subject_id,omitempty"`
 	SubjectRelation *string `json:"subject_relation,omitempty"`
 	SubjectType     *string `json:"subject_type,omitempty"`
+}
+
+// Proof defines model for Proof.
+type Proof struct {
+	// ExpiresAt When the first of its relations expires.
+	ExpiresAt document.Timestamp `json:"expires_at,omitzero"`
+	Reasons   []Reason           `json:"reasons"`
+}
+
+// ProofList defines model for ProofList.
+type ProofList struct {
+	Data []Proof       `json:"data"`
+	Meta ProofListMeta `json:"meta"`
+}
+
+// ProofListMeta defines model for ProofListMeta.
+type ProofListMeta struct {
+	// ConsistencyToken Names the state that all pages reflect.
+	ConsistencyToken string `json:"consistency_token"`
+	Limit            int    `json:"limit"`
+
+	// NextCursor Null ends the list.
+	NextCursor *string `json:"next_cursor"`
+	RequestID  string  `json:"request_id"`
+
+	// Truncated The search for this page met a proof that is too long to be listed.
+	Truncated bool `json:"truncated"`
 }
 
 // Reason defines model for Reason.
@@ -1066,6 +1252,19 @@ type StreamMeta struct {
 type StreamResourcesInput struct {
 	Action string `json:"action,omitempty"`
 
+	// At Asks for the answer of an earlier time, by the relations, resources and
+	// resource types of that time: a consistency token, or an RFC 3339
+	// instant, of which the end of its millisecond is meant. Of an instant,
+	// the newest state that was written by then counts, and relations have
+	// expired by then. Of a token, its state counts, and relations have expired
+	// by the time at which it was written. History is kept for 24 hours unless
+	// the service is configured otherwise, and fails with `history_expired`
+	// beyond. Not to be combined with `consistency` and `consistency_token`.
+	//
+	//
+	// Examples: 2026-11-22T09:30:00Z
+	At PointInTime `json:"at,omitempty"`
+
 	// Consistency `full` (the default) reflects every write acknowledged before the
 	// request; `minimize_latency` may be a little behind. Not to be combined
 	// with `consistency_token`.
@@ -1105,6 +1304,19 @@ type StreamResourcesInput struct {
 // StreamSubjectsInput defines model for StreamSubjectsInput.
 type StreamSubjectsInput struct {
 	Action string `json:"action"`
+
+	// At Asks for the answer of an earlier time, by the relations, resources and
+	// resource types of that time: a consistency token, or an RFC 3339
+	// instant, of which the end of its millisecond is meant. Of an instant,
+	// the newest state that was written by then counts, and relations have
+	// expired by then. Of a token, its state counts, and relations have expired
+	// by the time at which it was written. History is kept for 24 hours unless
+	// the service is configured otherwise, and fails with `history_expired`
+	// beyond. Not to be combined with `consistency` and `consistency_token`.
+	//
+	//
+	// Examples: 2026-11-22T09:30:00Z
+	At PointInTime `json:"at,omitempty"`
 
 	// Consistency `full` (the default) reflects every write acknowledged before the
 	// request; `minimize_latency` may be a little behind. Not to be combined
@@ -1540,6 +1752,9 @@ type ExpandJSONRequestBody = ExpandInput
 // ListAllowedActionsJSONRequestBody defines body for ListAllowedActions for application/json ContentType.
 type ListAllowedActionsJSONRequestBody = ListActionsInput
 
+// ListProofsJSONRequestBody defines body for ListProofs for application/json ContentType.
+type ListProofsJSONRequestBody = ListProofsInput
+
 // ListAllowedResourcesJSONRequestBody defines body for ListAllowedResources for application/json ContentType.
 type ListAllowedResourcesJSONRequestBody = ListResourcesInput
 
@@ -1614,6 +1829,9 @@ type ServerInterface interface {
 	// ListAllowedActions What may a subject do to a resource?
 	// (POST /api/v1/resources/list-actions)
 	ListAllowedActions(w http.ResponseWriter, r *http.Request)
+	// ListProofs In which ways is a check allowed?
+	// (POST /api/v1/resources/list-proofs)
+	ListProofs(w http.ResponseWriter, r *http.Request)
 	// ListAllowedResources Which resources may a subject do something to?
 	// (POST /api/v1/resources/list-resources)
 	ListAllowedResources(w http.ResponseWriter, r *http.Request)
@@ -2308,6 +2526,20 @@ func (siw *ServerInterfaceWrapper) ListAllowedActions(w http.ResponseWriter, r *
 	handler.ServeHTTP(w, r)
 }
 
+// ListProofs operation middleware
+func (siw *ServerInterfaceWrapper) ListProofs(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListProofs(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // ListAllowedResources operation middleware
 func (siw *ServerInterfaceWrapper) ListAllowedResources(w http.ResponseWriter, r *http.Request) {
 
@@ -2955,6 +3187,8 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 
 	r.HandleFunc(options.BaseURL+"/api/v1/resources/list-actions", wrapper.ListAllowedActions).Methods(http.MethodPost)
 
+	r.HandleFunc(options.BaseURL+"/api/v1/resources/list-proofs", wrapper.ListProofs).Methods(http.MethodPost)
+
 	r.HandleFunc(options.BaseURL+"/api/v1/resources/list-resources", wrapper.ListAllowedResources).Methods(http.MethodPost)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/resources/list-resources/count", wrapper.CountAllowedResources).Methods(http.MethodPost)
@@ -3273,6 +3507,24 @@ func (response ListAllowedActions200JSONResponse) VisitListAllowedActionsRespons
 	return web.WriteJSON(w, 200, response.Body)
 }
 
+type ListProofsRequestObject struct {
+	Body *ListProofsJSONRequestBody
+}
+
+// ListProofsResponseObject is one of the successful responses.
+type ListProofsResponseObject interface {
+	VisitListProofsResponse(w http.ResponseWriter) error
+}
+
+type ListProofs200JSONResponse struct {
+	Body ProofList
+}
+
+func (response ListProofs200JSONResponse) VisitListProofsResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
 type ListAllowedResourcesRequestObject struct {
 	Body *ListAllowedResourcesJSONRequestBody
 }
@@ -3555,6 +3807,9 @@ type StrictServerInterface interface {
 	// ListAllowedActions What may a subject do to a resource?
 	// (POST /api/v1/resources/list-actions)
 	ListAllowedActions(ctx context.Context, request ListAllowedActionsRequestObject) (ListAllowedActionsResponseObject, error)
+	// ListProofs In which ways is a check allowed?
+	// (POST /api/v1/resources/list-proofs)
+	ListProofs(ctx context.Context, request ListProofsRequestObject) (ListProofsResponseObject, error)
 	// ListAllowedResources Which resources may a subject do something to?
 	// (POST /api/v1/resources/list-resources)
 	ListAllowedResources(ctx context.Context, request ListAllowedResourcesRequestObject) (ListAllowedResourcesResponseObject, error)
@@ -3830,6 +4085,23 @@ func (sh *strictHandler) ListAllowedActions(w http.ResponseWriter, r *http.Reque
 	response, err := sh.ssi.ListAllowedActions(r.Context(), request)
 	if err == nil {
 		err = response.VisitListAllowedActionsResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) ListProofs(w http.ResponseWriter, r *http.Request) {
+	var request ListProofsRequestObject
+	var body ListProofsJSONRequestBody
+	if err := web.DecodeJSON(w, r, &body); err != nil {
+		sh.fail(w, r, err)
+		return
+	}
+	request.Body = &body
+	response, err := sh.ssi.ListProofs(r.Context(), request)
+	if err == nil {
+		err = response.VisitListProofsResponse(w)
 	}
 	if err != nil {
 		sh.fail(w, r, err)

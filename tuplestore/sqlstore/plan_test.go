@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"stonetown/internal/sqldb"
+	"stonetown/internal/sqldb/sqltest"
 	"stonetown/tuplestore"
 	"stonetown/tuplestore/internal/apply"
 )
@@ -262,4 +263,15 @@ func (n planNode) visit(f func(planNode)) {
 	for _, child := range n.Plans {
 		child.visit(f)
 	}
+}
+
+// A revision is found by its time without a scan of the changelog.
+func TestTimesAreSearchedByIndex(t *testing.T) {
+	onEach(t, func(t *testing.T, url string) {
+		db := openDB(t, url)
+		if db.Dialect() == sqldb.SQLite {
+			t.Skip("plans are those of PostgreSQL")
+		}
+		sqltest.UsesIndex(t, db, "tenant_commits_pkey", searchRevision, "t", int64(1))
+	})
 }
