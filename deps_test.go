@@ -47,7 +47,8 @@ const order = `
 	engine/internal/view < engine/internal/eval, engine/internal/traversal;
 	engine/internal/eval < engine/internal/denial, engine/internal/proof;
 	engine/internal/denial, engine/internal/proof, engine/internal/traversal < engine;
-	engine < engine/audit, engine/authority, engine/enginetest, engine/resources;
+	engine < engine/authority, engine/enginetest, engine/resources;
+	engine/resources < engine/audit;
 
 	# Modules are clients of the engine and strangers to each other. What one
 	# needs of another it declares as an interface, and cmd plugs it in.

@@ -50,6 +50,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"a_resource_has_one_relation_where_its_type_says_so":       singleValued,
 	"deprecated_names_have_warnings":                           deprecations,
 	"a_change_of_types_is_made_once":                           repeatedTypes,
+	"types_and_relations_get_new_names":                        renames,
 	"pages_list_every_type_once":                               typePages,
 	"deleting_a_resource_deletes_its_relations":                resourceLife,
 	"pages_list_every_resource_once":                           resourcePages,
@@ -279,6 +280,7 @@ func TestConformance(t *testing.T) {
 	}
 	t.Run("faults", faults)
 	t.Run("full_disk", fullDisk)
+	t.Run("progress_of_plans", planProgress)
 	if runsAll() && !t.Failed() {
 		for _, d := range contracts() {
 			for _, missing := range d.unseen() {

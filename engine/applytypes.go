@@ -17,8 +17,11 @@ import (
 
 // TypesChange is a change of several resource types at once.
 type TypesChange struct {
-	Put    []schema.Type // to define, or to replace; their names are distinct
-	Delete []string
+	// Renames come first: types in Put and Delete have the names after them. The stored tuples
+	// are renamed in the same revision.
+	Renames []schema.Rename
+	Put     []schema.Type // to define, or to replace; their names are distinct
+	Delete  []string
 	// Expected, if not empty, is the version of the types for which the change was made, as
 	// returned by [Engine.PlanTypes] or [Engine.ApplyTypes].
 	Expected string
@@ -43,7 +46,8 @@ type TypeChange struct {
 
 // TypesApplied is the outcome of [Engine.ApplyTypes].
 type TypesApplied struct {
-	Changes []TypeChange // those of Put, then those of Delete
+	Changes []TypeChange // those of Put, of Delete, and of other types that renames change
+	Renamed []int        // how many tuples each rename concerned
 	Version string       // of the types, after the change
 	Token   string       // names the first revision that reflects the change
 }
@@ -60,11 +64,15 @@ func (e *TypesChangedError) Error() string {
 // ApplyTypes changes several resource types in one revision. Errors: [*schema.Error] if the
 // types are not valid together, [*UnknownTypeError] if a type to delete is not defined,
 // [*TypeInUseError] if resources or tuples exist that the types would no longer allow,
-// [*TypesChangedError], and [ErrTokenInvalid] for a version of another tenant.
+// [*TypesChangedError], [*schema.RenameError], [*TooManyRenamedError], and [ErrTokenInvalid]
+// for a version of another tenant.
 //
 // A change that is sent again under its commit ID is not made again. Its outcome then lists
 // the types as unchanged.
 func (e *Engine) ApplyTypes(ctx context.Context, tenantID string, change TypesChange, origin Origin) (TypesApplied, error) {
+	if err := e.mayRename(ctx, tenantID, change); err != nil {
+		return TypesApplied{}, fmt.Errorf("change resource types: %w", err)
+	}
 	var applied TypesApplied
 	if attach := origin.AttachTypes; attach != nil {
 		origin.Attach = func(r tuplestore.Result, b *sqldb.Batch) { attach(r, applied.Changes, b) }
@@ -79,11 +87,11 @@ func (e *Engine) ApplyTypes(ctx context.Context, tenantID string, change TypesCh
 			return w, err
 		}
 		applied.Changes, version = p.changes, at.schemaRevision
-		w.Absent, w.PutSchema = nil, nil
+		w.Absent, w.PutSchema, w.Ops = nil, nil, nil
 		if p.changed {
-			absent = narrowed(at.compiled, p.compiled)
-			w.Absent, w.PutSchema = absent, schema.Encode(p.compiled.Types)
-			w.Alone = slices.ContainsFunc(absent, func(f tuplestore.Filter) bool { return f.Crowded })
+			absent = p.gone()
+			w.Absent, w.PutSchema, w.Ops = absent, schema.Encode(p.compiled.Types), change.renameOps()
+			w.Alone = origin.Alone || slices.ContainsFunc(absent, func(f tuplestore.Filter) bool { return f.Crowded })
 		}
 		return w, nil
 	})
@@ -104,6 +112,7 @@ func (e *Engine) ApplyTypes(ctx context.Context, tenantID string, change TypesCh
 	if w.PutSchema != nil {
 		version = result.Revision
 	}
+	applied.Renamed = change.Renamed(result)
 	applied.Version, applied.Token = encodeToken(tenantID, result.Epoch, version), token
 	return applied, nil
 }
@@ -121,7 +130,11 @@ func (e *Engine) committedBefore(ctx context.Context, tenantID string, w tuplest
 
 // request identifies the change among those of one commit ID.
 func (ch TypesChange) request() string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %s", ch.Expected, ch.Delete, schema.Encode(ch.Put)))
+	text := fmt.Appendf(nil, "%q %q %s", ch.Expected, ch.Delete, schema.Encode(ch.Put))
+	if len(ch.Renames) > 0 {
+		text = fmt.Appendf(text, " %q", ch.Renames)
+	}
+	sum := sha256.Sum256(text)
 	return "types " + hex.EncodeToString(sum[:])
 }
 
@@ -142,6 +155,8 @@ type proposal struct {
 	changes  []TypeChange
 	changed  bool             // any type
 	compiled *schema.Compiled // all types
+	renaming *schema.Renaming
+	renamed  *schema.Compiled // the types before, renamed
 }
 
 // propose applies a change to the types at a position.
@@ -156,11 +171,14 @@ func (ch TypesChange) propose(tenantID string, at position) (proposal, error) {
 		}
 	}
 	now := time.Now().UTC().Truncate(time.Millisecond)
-	types := slices.Clone(at.compiled.Types)
+	p, err := ch.rename(at)
+	if err != nil {
+		return proposal{}, err
+	}
+	types := slices.Clone(p.renamed.Types)
 	find := func(name string) int {
 		return slices.IndexFunc(types, func(t schema.Type) bool { return t.Name == name })
 	}
-	var p proposal
 	for _, t := range ch.Put {
 		t.CreatedAt, t.UpdatedAt = now, now
 		result := TypeCreated
@@ -169,7 +187,7 @@ func (ch TypesChange) propose(tenantID string, at position) (proposal, error) {
 		} else {
 			t.CreatedAt, t.UpdatedAt = types[i].CreatedAt, types[i].UpdatedAt
 			result = TypeUnchanged
-			if !bytes.Equal(schema.Encode([]schema.Type{t}), schema.Encode(types[i:i+1])) {
+			if !sameType(p.before(at, t.Name), t) {
 				t.UpdatedAt, result = now, TypeUpdated
 			}
 			types[i] = t
@@ -184,10 +202,14 @@ func (ch TypesChange) propose(tenantID string, at position) (proposal, error) {
 		p.changes = append(p.changes, TypeChange{TypeDeleted, types[i]})
 		types = slices.Delete(types, i, i+1)
 	}
+	p.addRenamed(at, types, now)
 	p.changed = slices.ContainsFunc(p.changes, func(c TypeChange) bool { return c.Result != TypeUnchanged })
-	var err error
 	p.compiled, err = schema.Compile(types)
 	return p, err
+}
+
+func sameType(a, b schema.Type) bool {
+	return bytes.Equal(schema.Encode([]schema.Type{a}), schema.Encode([]schema.Type{b}))
 }
 
 // typesVersion names the version of the types at a position.

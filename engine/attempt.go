@@ -32,14 +32,29 @@ func (e *Engine) attempt(ctx context.Context, tenantID string, try func(work.Lim
 // attemptHeavy answers a request when a place for heavy work is free. It fails with
 // [*fair.ExhaustedError] if the queue is full.
 func (e *Engine) attemptHeavy(ctx context.Context, tenantID string, try func(work.Limits) error) error {
+	return within(ctx, e.heavy, tenantID, "engine.wait_for_heavy_place", func() error {
+		return try(work.Limits{Most: e.maxVisits, Heavy: true})
+	})
+}
+
+// Plans read tuples to count them, which takes no visits and seconds if there are many. They
+// have places of their own, so that they delay neither heavy requests nor each other's tenants.
+
+func newCountGate() *fair.Gate {
+	return fair.NewGate("plans that count relations", fair.Limits{Service: 2, Tenant: 1},
+		fair.Queue{Waiting: 100, WaitingOfTenant: 8, WaitingOfCaller: 4, Patience: 10 * time.Second})
+}
+
+// within does work in a place of a gate, while the request holds no other place.
+func within(ctx context.Context, g *fair.Gate, tenantID, wait string, do func() error) error {
 	return fair.Aside(ctx, func() error {
-		_, waiting := tracing.Start(ctx, "engine.wait_for_heavy_place")
-		place, err := e.heavy.Enter(ctx, fair.Caller{Tenant: tenantID, ID: fair.From(ctx).Caller.ID})
+		_, waiting := tracing.Start(ctx, wait)
+		place, err := g.Enter(ctx, fair.Caller{Tenant: tenantID, ID: fair.From(ctx).Caller.ID})
 		waiting.End(err)
 		if err != nil {
 			return err
 		}
 		defer place.Leave()
-		return try(work.Limits{Most: e.maxVisits, Heavy: true})
+		return do()
 	})
 }

@@ -81,6 +81,7 @@ type Engine struct {
 	clock        func() time.Time
 	logger       *slog.Logger
 	heavy        *fair.Gate // attempt.go
+	counts       *fair.Gate
 
 	tenants  sync.Map // string -> *tenant
 	resident residency
@@ -123,7 +124,7 @@ func New(c Config) (*Engine, error) {
 	e := &Engine{
 		store: c.Store, budget: c.ResidentBytes, idleAfter: c.IdleAfter, maxVisits: c.MaxVisits,
 		maxStaleness: c.MaxStaleness, tailTimeout: c.TailTimeout, clock: c.Clock, logger: c.Logger,
-		heavy: newHeavyGate(),
+		heavy: newHeavyGate(), counts: newCountGate(),
 	}
 	e.background, e.stop = context.WithCancel(context.Background())
 	e.loads.Go(e.dropIdle)

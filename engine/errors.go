@@ -181,6 +181,20 @@ func (e *TypeInUseError) Error() string {
 	return fmt.Sprintf("relation %q of resource type %q is in use by %d tuples", e.Relation, e.Type, e.Count)
 }
 
+// NameInUseError: data outside of the tuples has a name that would change.
+type NameInUseError struct {
+	Type, Relation string            // Relation is empty if the name of the type is in use
+	By             tuplestore.Object // what uses it
+}
+
+func (e *NameInUseError) Error() string {
+	name := e.Type
+	if e.Relation != "" {
+		name += "#" + e.Relation
+	}
+	return fmt.Sprintf("%s has the name %s, which would change", e.By, name)
+}
+
 // OpError is the error of one op of a write.
 type OpError struct {
 	Index int

@@ -18,11 +18,14 @@ type PlanRequest struct {
 	Questions []Query
 	// Context has the values of condition parameters; see [CheckRequest.Context].
 	Context map[string]any
+	// Progress is called with the number of tuples counted so far, from time to time; may be nil.
+	Progress func(counted int) error
 }
 
 // TypesPlan is the answer to a [PlanRequest]. All of it is of one revision.
 type TypesPlan struct {
-	Changes []TypeChange // those of Put, then those of Delete
+	Changes []TypeChange    // those of Put, of Delete, and of other types that renames change
+	Renamed []RenamedTuples // one for each rename; if one is not exact, the change cannot be made
 	// Illegal are the stored tuples that the planned types do not allow. While there are any,
 	// the change cannot be made.
 	Illegal []IllegalTuples
@@ -69,7 +72,8 @@ func (a PlannedAnswer) Differs() bool {
 }
 
 // PlanTypes answers what [Engine.ApplyTypes] would change. Errors are those of ApplyTypes
-// without [*TypeInUseError], and those of [Engine.Check] that are not of one question.
+// without [*TypeInUseError], those of [Engine.Check] that are not of one question, that of
+// Progress, and [*fair.ExhaustedError] if too many plans count tuples.
 func (e *Engine) PlanTypes(ctx context.Context, tenantID string, req PlanRequest) (*TypesPlan, error) {
 	at, err := e.tenant(tenantID).at(ctx, true)
 	if err != nil {
@@ -80,19 +84,21 @@ func (e *Engine) PlanTypes(ctx context.Context, tenantID string, req PlanRequest
 		return nil, fmt.Errorf("plan resource types: %w", err)
 	}
 	plan := &TypesPlan{Changes: p.changes, Version: at.typesVersion(tenantID), Token: at.token}
-	plan.Affected = schema.Affected(at.compiled, p.compiled)
-	for _, t := range at.compiled.Types {
-		for _, action := range schema.AffectedActions(at.compiled, p.compiled, t.Name, plan.Affected) {
-			plan.Actions = append(plan.Actions, AffectedAction{t.Name, action})
-		}
-	}
+	p.affect(at, plan)
 	snapshot := e.store.Snapshot(tenantID, at.revision)
-	gone := narrowed(at.compiled, p.compiled)
+	gone := p.gone()
 	removed := slices.DeleteFunc(slices.Clone(gone), func(f tuplestore.Filter) bool { return f.Crowded })
 	planned := at
 	planned.compiled = p.compiled
-	// Pages of tuples are read as for a list of relations, however many there are.
-	if plan.Illegal, err = illegal(ctx, snapshot, gone, MaxIllegal); err != nil {
+	if len(gone)+len(req.Renames) > 0 {
+		err = within(ctx, e.counts, tenantID, "engine.wait_to_count", func() (err error) {
+			if plan.Renamed, err = countRenamed(ctx, snapshot, req.Renames); err == nil {
+				plan.Illegal, err = illegal(ctx, snapshot, gone, MaxIllegal, req.Progress)
+			}
+			return err
+		})
+	}
+	if err != nil {
 		return nil, fmt.Errorf("plan resource types: %w", err)
 	}
 	err = e.attempt(ctx, tenantID, func(l work.Limits) error {
@@ -100,7 +106,7 @@ func (e *Engine) PlanTypes(ctx context.Context, tenantID string, req PlanRequest
 		if err != nil {
 			return err
 		}
-		after, err := e.checkAt(ctx, without{snapshot, removed}, planned, req, l)
+		after, err := e.checkAt(ctx, p.snapshot(without{snapshot, removed}), planned, p.rename(req), l)
 		plan.Answers = make([]PlannedAnswer, len(before))
 		for i := range before {
 			plan.Answers[i] = PlannedAnswer{before[i], after[i]}
@@ -113,21 +119,45 @@ func (e *Engine) PlanTypes(ctx context.Context, tenantID string, req PlanRequest
 	return plan, nil
 }
 
+// affect adds to a plan what the change affects, by the names before renames, which affect nothing.
+func (p *proposal) affect(at position, plan *TypesPlan) {
+	affected := schema.Affected(p.renamed, p.compiled)
+	for _, t := range at.compiled.Types {
+		for _, action := range schema.AffectedActions(p.renamed, p.compiled, p.renaming.Type(t.Name), affected) {
+			if _, ok := at.compiled.ActionRelation(t.Name, action); ok {
+				plan.Actions = append(plan.Actions, AffectedAction{t.Name, action})
+			}
+		}
+	}
+	before := p.renaming.Reverse()
+	for _, r := range affected {
+		plan.Affected = append(plan.Affected, schema.RelationName{Type: before.Type(r.Type), Relation: before.Relation(r.Type, r.Relation)})
+	}
+}
+
+// progressEvery is the number of tuples after which progress is reported.
+const progressEvery = 1000
+
 // illegal counts the tuples that filters select, up to a number in all.
-func illegal(ctx context.Context, s tuplestore.Snapshot, filters []tuplestore.Filter, most int) ([]IllegalTuples, error) {
+func illegal(ctx context.Context, s tuplestore.Snapshot, filters []tuplestore.Filter, most int, progress func(counted int) error) ([]IllegalTuples, error) {
 	var all []IllegalTuples
+	counted := 0
 	for _, f := range filters {
 		found := IllegalTuples{Type: f.ObjectType, Relation: f.Relation, Condition: f.Condition, Crowded: f.Crowded, Exact: true}
 		for r, err := range s.Scan(ctx, f) {
 			if err != nil {
 				return nil, err
 			}
-			if found.Count >= MaxSamples && most <= 0 {
+			if found.Count >= MaxSamples && counted >= most {
 				found.Exact = false
 				break
 			}
 			found.Count++
-			most--
+			if counted++; progress != nil && counted%progressEvery == 0 {
+				if err := progress(counted); err != nil {
+					return nil, err
+				}
+			}
 			if len(found.Samples) < MaxSamples {
 				found.Samples = append(found.Samples, r)
 			}

@@ -186,10 +186,13 @@ var conventional = map[string]string{"edit": "editor", "view": "viewer", "delete
 // actions, else by convention (edit to editor, view to viewer, delete to
 // owner), else to the relation of the action's own name.
 func (c *Compiled) ActionRelation(typ, action string) (relation string, ok bool) {
-	t := c.byName[typ]
-	if t == nil {
-		return "", false
+	if t := c.byName[typ]; t != nil {
+		return t.actionRelation(action)
 	}
+	return "", false
+}
+
+func (t *Type) actionRelation(action string) (relation string, ok bool) {
 	if relation, ok = t.Actions[action]; ok {
 		return relation, true
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"stonetown/engine"
+	"stonetown/schema"
 	"stonetown/webhooks/delivery"
 	"stonetown/webhooks/subscription"
 )
@@ -60,6 +62,30 @@ func (s *Service) Update(ctx context.Context, tenantID, subscriptionID string, b
 		}
 		return mayChange(before, *of)
 	})
+}
+
+// MayRename fails with [*engine.NameInUseError] if a subscription is visible to a subject whose
+// name would change: it would see nothing any more.
+func (s *Service) MayRename(ctx context.Context, tenantID string, renames []schema.Rename) error {
+	all, err := s.subscriptions.List(ctx, tenantID)
+	if err != nil {
+		return err
+	}
+	for _, one := range all {
+		if one.VisibleTo == nil {
+			continue
+		}
+		subject := one.VisibleTo.Subject
+		for _, r := range renames {
+			if r.Type == "" && r.From == subject.Type {
+				return &engine.NameInUseError{Type: subject.Type, By: subscription.Object(one.ID)}
+			}
+			if r.Type == subject.Type && r.From == subject.Relation {
+				return &engine.NameInUseError{Type: subject.Type, Relation: subject.Relation, By: subscription.Object(one.ID)}
+			}
+		}
+	}
+	return nil
 }
 
 // Enable enables a subscription: it gets the events from now on.

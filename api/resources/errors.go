@@ -1,9 +1,11 @@
 package resources
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"stonetown/api/web"
@@ -60,6 +62,9 @@ func translate(err error) *web.Error {
 		inUse        *engine.TypeInUseError
 		typesChanged *engine.TypesChangedError
 		invalidType  *schema.Error
+		badRename    *schema.RenameError
+		nameInUse    *engine.NameInUseError
+		renamesMany  *engine.TooManyRenamedError
 		tooComplex   *engine.BudgetError
 		past         *engine.PastError
 		answer       = func(status int, code string, cause error, details web.Details) *web.Error {
@@ -116,6 +121,14 @@ func translate(err error) *web.Error {
 			details["reason"] = reasonCardinality
 		}
 		return answer(http.StatusConflict, "resource_type_in_use", inUse, details)
+	case errors.As(err, &nameInUse):
+		return answer(http.StatusConflict, "resource_type_in_use", nameInUse, web.Details{
+			"type": nameInUse.Type, "relation": nameInUse.Relation, "used_by": map[string]string{"type": nameInUse.By.Type, "id": nameInUse.By.ID},
+		})
+	case errors.As(err, &renamesMany):
+		return answer(http.StatusConflict, "rename_too_large", renamesMany, web.Details{"max": engine.MaxRenamed, "rename": renamesMany.Rename.String()})
+	case errors.As(err, &badRename):
+		return renameError(badRename)
 	case errors.As(err, &typesChanged):
 		return answer(http.StatusConflict, "resource_types_changed", typesChanged, web.Details{"revision": typesChanged.Version})
 	case errors.As(err, &invalidType) && invalidType.IsRewrite():
@@ -138,6 +151,26 @@ func translate(err error) *web.Error {
 		return answer(http.StatusGone, "history_expired", engine.ErrTokenExpired, nil)
 	}
 	return nil
+}
+
+// renameError returns the response for an error in a rename.
+func renameError(err *schema.RenameError) *web.Error {
+	e := &web.Error{Message: err.Message}
+	switch err.Reason {
+	case "unknown_type":
+		e.Status, e.Code = http.StatusNotFound, codeResourceTypeNotFound
+		e.Details = web.Details{"type": cmp.Or(err.Rename.Type, err.Rename.From)}
+	case "unknown_relation":
+		e.Status, e.Code = http.StatusBadRequest, codeRelationUndefined
+		e.Details = web.Details{"type": err.Rename.Type, "relation": err.Rename.From}
+	case "exists":
+		e.Status, e.Code, e.Details = http.StatusConflict, "name_taken", web.Details{"rename": err.Rename.String()}
+	case "ambiguous":
+		e.Status, e.Code, e.Details = http.StatusConflict, "rename_ambiguous", web.Details{"rename": err.Rename.String()}
+	default:
+		return web.ValidationFailed(web.FieldError{Field: "renames/" + strconv.Itoa(err.Index) + "/" + err.Field, Code: err.Reason, Message: err.Message})
+	}
+	return e
 }
 
 // atIndex adds the index of an operation of a bulk write, or of a contextual relation, to

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
 	"stonetown/api/web"
 	"stonetown/engine"
@@ -13,18 +15,69 @@ import (
 	"stonetown/tuplestore"
 )
 
+// maxRenames is the maximum number of renames of a change.
+const maxRenames = 100
+
 // maxQuestions is the maximum number of questions of a plan.
 const maxQuestions = 1000
 
 // PlanResourceTypes answers what a change of several types would do.
 func (h *Handlers) PlanResourceTypes(ctx context.Context, request PlanResourceTypesRequestObject) (PlanResourceTypesResponseObject, error) {
-	info, in := web.InfoOf(ctx), request.Body
-	change, err := typesChange(in.Types, in.Delete, in.ExpectedRevision)
+	info := web.InfoOf(ctx)
+	req, err := planRequest(*request.Body)
 	if err != nil {
 		return nil, err
 	}
+	plan, err := h.Engine.PlanTypes(ctx, info.Tenant.ID, req)
+	if err != nil {
+		return nil, within(req.TypesChange, err)
+	}
+	return PlanResourceTypes200JSONResponse{Body: PlanAnswer{Data: planOf(req.Renames, plan), Meta: planMeta(info, plan)}}, nil
+}
+
+// StreamPlanOfResourceTypes answers the same with progress.
+func (h *Handlers) StreamPlanOfResourceTypes(ctx context.Context, request StreamPlanOfResourceTypesRequestObject) (StreamPlanOfResourceTypesResponseObject, error) {
+	info := web.InfoOf(ctx)
+	req, err := planRequest(*request.Body)
+	if err != nil {
+		return nil, err
+	}
+	return lines(func(w *web.Lines) error {
+		next := time.Now().Add(betweenProgress)
+		req.Progress = func(counted int) error {
+			now := time.Now()
+			if now.Before(next) {
+				return nil
+			}
+			next = now.Add(betweenProgress)
+			if err := w.Write(PlanLine{Event: "progress", Counted: counted}); err != nil {
+				return err
+			}
+			return w.Flush()
+		}
+		plan, err := h.Engine.PlanTypes(ctx, info.Tenant.ID, req)
+		if err != nil {
+			return within(req.TypesChange, err)
+		}
+		return w.Write(PlanLine{Event: "plan", Data: planOf(req.Renames, plan), Meta: planMeta(info, plan)})
+	}), nil
+}
+
+// betweenProgress is the shortest time between two lines with progress.
+const betweenProgress = 250 * time.Millisecond
+
+// VisitStreamPlanOfResourceTypesResponse implements [StreamPlanOfResourceTypesResponseObject].
+func (write lines) VisitStreamPlanOfResourceTypesResponse(w http.ResponseWriter) error {
+	return write.visit(w)
+}
+
+func planRequest(in PlanInput) (engine.PlanRequest, error) {
+	change, err := typesChange(in.Renames, in.Types, in.Delete, in.ExpectedRevision)
+	if err != nil {
+		return engine.PlanRequest{}, err
+	}
 	if len(in.Questions) > maxQuestions {
-		return nil, tooMany("questions", maxQuestions)
+		return engine.PlanRequest{}, tooMany("questions", maxQuestions)
 	}
 	var v validation
 	req := engine.PlanRequest{TypesChange: change, Context: v.context(in.Context)}
@@ -36,30 +89,32 @@ func (h *Handlers) PlanResourceTypes(ctx context.Context, request PlanResourceTy
 		})
 		v.Text(path, "action", q.Action)
 	}
-	if err := v.Err(); err != nil {
-		return nil, err
+	return req, v.Err()
+}
+
+func planOf(renames []schema.Rename, plan *engine.TypesPlan) TypesPlan {
+	out := TypesPlan{Revision: plan.Version, Changes: changesOf(plan.Changes), Affected: affectedOf(plan)}
+	for i, r := range renames {
+		n := plan.Renamed[i]
+		out.Renames = append(out.Renames, TypeRenamed{Type: r.Type, From: r.From, To: r.To, Count: n.Count, Exact: n.Exact})
 	}
-	plan, err := h.Engine.PlanTypes(ctx, info.Tenant.ID, req)
-	if err != nil {
-		return nil, within(change, err)
-	}
-	body := PlanAnswer{Meta: CheckMeta{RequestID: info.RequestID, ConsistencyToken: plan.Token}}
-	body.Data.Revision = plan.Version
-	body.Data.Changes = changesOf(plan.Changes)
 	for _, found := range plan.Illegal {
-		body.Data.Illegal = append(body.Data.Illegal, illegalOf(found))
+		out.Illegal = append(out.Illegal, illegalOf(found))
 	}
-	body.Data.Affected = affectedOf(plan)
 	for _, a := range plan.Answers {
-		body.Data.Answers = append(body.Data.Answers, PlannedAnswer{Before: plannedOf(a.Before), After: plannedOf(a.After), Differs: a.Differs()})
+		out.Answers = append(out.Answers, PlannedAnswer{Before: plannedOf(a.Before), After: plannedOf(a.After), Differs: a.Differs()})
 	}
-	return PlanResourceTypes200JSONResponse{Body: body}, nil
+	return out
+}
+
+func planMeta(info *web.RequestInfo, plan *engine.TypesPlan) CheckMeta {
+	return CheckMeta{RequestID: info.RequestID, ConsistencyToken: plan.Token}
 }
 
 // ApplyResourceTypes changes several types in one revision.
 func (h *Handlers) ApplyResourceTypes(ctx context.Context, request ApplyResourceTypesRequestObject) (ApplyResourceTypesResponseObject, error) {
 	info, in := web.InfoOf(ctx), request.Body
-	change, err := typesChange(in.Types, in.Delete, in.ExpectedRevision)
+	change, err := typesChange(in.Renames, in.Types, in.Delete, in.ExpectedRevision)
 	if err != nil {
 		return nil, err
 	}
@@ -69,12 +124,18 @@ func (h *Handlers) ApplyResourceTypes(ctx context.Context, request ApplyResource
 	}
 	body := ApplyAnswer{Meta: tokenMeta(info, applied.Token)}
 	body.Data.Revision, body.Data.Changes = applied.Version, changesOf(applied.Changes)
+	for i, r := range change.Renames {
+		body.Data.Renames = append(body.Data.Renames, TypeRenamed{Type: r.Type, From: r.From, To: r.To, Count: applied.Renamed[i], Exact: true})
+	}
 	return ApplyResourceTypes200JSONResponse{Body: body}, nil
 }
 
 // typesChange reads a change, in which each type may be named once.
-func typesChange(types []ResourceTypeInput, deleted []string, expected string) (engine.TypesChange, error) {
+func typesChange(renames []TypeRename, types []ResourceTypeInput, deleted []string, expected string) (engine.TypesChange, error) {
 	change := engine.TypesChange{Delete: deleted, Expected: expected}
+	if len(renames) > maxRenames {
+		return change, tooMany("renames", maxRenames)
+	}
 	if len(types) > schema.MaxTypes {
 		return change, tooMany("types", schema.MaxTypes)
 	}
@@ -82,6 +143,15 @@ func typesChange(types []ResourceTypeInput, deleted []string, expected string) (
 		return change, tooMany("delete", schema.MaxTypes)
 	}
 	var v validation
+	for i, r := range renames {
+		path := "renames/" + strconv.Itoa(i) + "/"
+		if r.Type != "" {
+			v.Text(path, "type", r.Type)
+		}
+		v.Text(path, "from", r.From)
+		v.Text(path, "to", r.To)
+		change.Renames = append(change.Renames, schema.Rename{Type: r.Type, From: r.From, To: r.To})
+	}
 	named := map[string]bool{}
 	once := func(field, name string) {
 		if named[name] {

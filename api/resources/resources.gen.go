@@ -146,7 +146,8 @@ type AllowedSubjectList struct {
 // ApplyAnswer defines model for ApplyAnswer.
 type ApplyAnswer struct {
 	Data struct {
-		Changes []TypeChange `json:"changes"`
+		Changes []TypeChange  `json:"changes"`
+		Renames []TypeRenamed `json:"renames"`
 
 		// Revision The version of the types after the change.
 		Revision string `json:"revision"`
@@ -161,6 +162,9 @@ type ApplyInput struct {
 
 	// ExpectedRevision The `revision` of a plan or of an earlier change.
 	ExpectedRevision string `json:"expected_revision,omitempty"`
+
+	// Renames New names of types and relations. They come before the rest of the change.
+	Renames []TypeRename `json:"renames,omitempty"`
 
 	// Types Types to define, or to replace.
 	Types []ResourceTypeInput `json:"types,omitempty"`
@@ -899,17 +903,7 @@ type PageMeta struct {
 
 // PlanAnswer defines model for PlanAnswer.
 type PlanAnswer struct {
-	Data struct {
-		Affected []AffectedType `json:"affected"`
-
-		// Answers One for each question.
-		Answers []PlannedAnswer    `json:"answers"`
-		Changes []TypeChange       `json:"changes"`
-		Illegal []IllegalRelations `json:"illegal"`
-
-		// Revision The version of the types as they are.
-		Revision string `json:"revision"`
-	} `json:"data"`
+	Data TypesPlan `json:"data"`
 	Meta CheckMeta `json:"meta"`
 }
 
@@ -929,8 +923,20 @@ type PlanInput struct {
 	// Questions Answered before and after the change.
 	Questions []PlanQuestion `json:"questions,omitempty"`
 
+	// Renames New names of types and relations. They come before the rest of the change.
+	Renames []TypeRename `json:"renames,omitempty"`
+
 	// Types Types to define, or to replace.
 	Types []ResourceTypeInput `json:"types,omitempty"`
+}
+
+// PlanLine Progress or, in the last line, the plan.
+type PlanLine struct {
+	// Counted How many stored relations have been counted.
+	Counted int       `json:"counted,omitempty"`
+	Data    TypesPlan `json:"data,omitzero"`
+	Event   string    `json:"event"`
+	Meta    CheckMeta `json:"meta,omitzero"`
 }
 
 // PlanQuestion defines model for PlanQuestion.
@@ -1388,6 +1394,41 @@ type TypeChange struct {
 	Name   string            `json:"name"`
 }
 
+// TypeRename A new name of a type or, with `type`, of a relation of that type. All names are those before the change.
+type TypeRename struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+	Type string `json:"type,omitempty"`
+}
+
+// TypeRenamed defines model for TypeRenamed.
+type TypeRenamed struct {
+	// Count How many stored relations and resources get the name: at most 10,000 of all renames together. Those that have it twice count twice.
+	Count int `json:"count"`
+
+	// Exact There are not more.
+	Exact bool   `json:"exact"`
+	From  string `json:"from"`
+	To    string `json:"to"`
+	Type  string `json:"type,omitempty"`
+}
+
+// TypesPlan defines model for TypesPlan.
+type TypesPlan struct {
+	Affected []AffectedType `json:"affected"`
+
+	// Answers One for each question.
+	Answers []PlannedAnswer    `json:"answers"`
+	Changes []TypeChange       `json:"changes"`
+	Illegal []IllegalRelations `json:"illegal"`
+
+	// Renames One for each rename. The change can be made if all are exact.
+	Renames []TypeRenamed `json:"renames"`
+
+	// Revision The version of the types as they are.
+	Revision string `json:"revision"`
+}
+
 // WatchChange A relation that was created, changed its terms, or was deleted. Without
 // `relation` and `subject`, a resource that was registered or deleted.
 type WatchChange struct {
@@ -1718,6 +1759,9 @@ type ApplyResourceTypesJSONRequestBody = ApplyInput
 // PlanResourceTypesJSONRequestBody defines body for PlanResourceTypes for application/json ContentType.
 type PlanResourceTypesJSONRequestBody = PlanInput
 
+// StreamPlanOfResourceTypesJSONRequestBody defines body for StreamPlanOfResourceTypes for application/json ContentType.
+type StreamPlanOfResourceTypesJSONRequestBody = PlanInput
+
 // PutResourceJSONRequestBody defines body for PutResource for application/json ContentType.
 type PutResourceJSONRequestBody = ResourceInput
 
@@ -1783,6 +1827,9 @@ type ServerInterface interface {
 	// PlanResourceTypes What would a change of several resource types do?
 	// (POST /api/v1/resource-types/plan)
 	PlanResourceTypes(w http.ResponseWriter, r *http.Request)
+	// StreamPlanOfResourceTypes What would a change of several resource types do? With progress
+	// (POST /api/v1/resource-types/plan/stream)
+	StreamPlanOfResourceTypes(w http.ResponseWriter, r *http.Request)
 	// DeleteResourceType Delete a resource type that nothing uses
 	// (DELETE /api/v1/resource-types/{name})
 	DeleteResourceType(w http.ResponseWriter, r *http.Request, name NameInPath, params DeleteResourceTypeParams)
@@ -2249,6 +2296,20 @@ func (siw *ServerInterfaceWrapper) PlanResourceTypes(w http.ResponseWriter, r *h
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.PlanResourceTypes(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// StreamPlanOfResourceTypes operation middleware
+func (siw *ServerInterfaceWrapper) StreamPlanOfResourceTypes(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.StreamPlanOfResourceTypes(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -3125,6 +3186,8 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 
 	r.HandleFunc(options.BaseURL+"/api/v1/resource-types/plan", wrapper.PlanResourceTypes).Methods(http.MethodPost)
 
+	r.HandleFunc(options.BaseURL+"/api/v1/resource-types/plan/stream", wrapper.StreamPlanOfResourceTypes).Methods(http.MethodPost)
+
 	r.HandleFunc(options.BaseURL+"/api/v1/resources", wrapper.ListResources).Methods(http.MethodGet)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/resources", wrapper.PutResource).Methods(http.MethodPost)
@@ -3295,6 +3358,15 @@ type PlanResourceTypes200JSONResponse struct {
 func (response PlanResourceTypes200JSONResponse) VisitPlanResourceTypesResponse(w http.ResponseWriter) error {
 
 	return web.WriteJSON(w, 200, response.Body)
+}
+
+type StreamPlanOfResourceTypesRequestObject struct {
+	Body *StreamPlanOfResourceTypesJSONRequestBody
+}
+
+// StreamPlanOfResourceTypesResponseObject is one of the successful responses.
+type StreamPlanOfResourceTypesResponseObject interface {
+	VisitStreamPlanOfResourceTypesResponse(w http.ResponseWriter) error
 }
 
 type DeleteResourceTypeRequestObject struct {
@@ -3733,6 +3805,9 @@ type StrictServerInterface interface {
 	// PlanResourceTypes What would a change of several resource types do?
 	// (POST /api/v1/resource-types/plan)
 	PlanResourceTypes(ctx context.Context, request PlanResourceTypesRequestObject) (PlanResourceTypesResponseObject, error)
+	// StreamPlanOfResourceTypes What would a change of several resource types do? With progress
+	// (POST /api/v1/resource-types/plan/stream)
+	StreamPlanOfResourceTypes(ctx context.Context, request StreamPlanOfResourceTypesRequestObject) (StreamPlanOfResourceTypesResponseObject, error)
 	// DeleteResourceType Delete a resource type that nothing uses
 	// (DELETE /api/v1/resource-types/{name})
 	DeleteResourceType(ctx context.Context, request DeleteResourceTypeRequestObject) (DeleteResourceTypeResponseObject, error)
@@ -3895,6 +3970,23 @@ func (sh *strictHandler) PlanResourceTypes(w http.ResponseWriter, r *http.Reques
 	response, err := sh.ssi.PlanResourceTypes(r.Context(), request)
 	if err == nil {
 		err = response.VisitPlanResourceTypesResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) StreamPlanOfResourceTypes(w http.ResponseWriter, r *http.Request) {
+	var request StreamPlanOfResourceTypesRequestObject
+	var body StreamPlanOfResourceTypesJSONRequestBody
+	if err := web.DecodeJSON(w, r, &body); err != nil {
+		sh.fail(w, r, err)
+		return
+	}
+	request.Body = &body
+	response, err := sh.ssi.StreamPlanOfResourceTypes(r.Context(), request)
+	if err == nil {
+		err = response.VisitStreamPlanOfResourceTypesResponse(w)
 	}
 	if err != nil {
 		sh.fail(w, r, err)

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -132,11 +134,12 @@ func allTypes(ctx context.Context, c *apiclient.Client) ([]apiclient.Stored[apic
 
 // typesFlags complete a change that is read from files.
 type typesFlags struct {
-	remove         []string
+	remove, rename []string
 	expected, from string
 }
 
 func (t *typesFlags) add(f *pflag.FlagSet) {
+	f.StringArrayVar(&t.rename, "rename", nil, "rename a type, `FROM=TO`, or a relation, TYPE#FROM=TO, with what is stored; may be repeated")
 	f.StringArrayVar(&t.remove, "delete", nil, "delete the type of this `name`; may be repeated")
 	f.StringVar(&t.from, "from", "", "`engine` whose language the files are in: openfga or spicedb (default by file name)")
 	f.StringVar(&t.expected, "expected-revision", "", "fail if the types have changed since this `revision`, which schema plan prints")
@@ -144,8 +147,20 @@ func (t *typesFlags) add(f *pflag.FlagSet) {
 
 // change reads the files of a command.
 func (t *typesFlags) change(cmd *cobra.Command, files []string) (apiclient.TypesChange, error) {
-	definitions, err := readDefinitions(cmd, files, t.from)
-	return apiclient.TypesChange{Types: definitions, Delete: t.remove, ExpectedRevision: t.expected}, err
+	change := apiclient.TypesChange{Delete: t.remove, ExpectedRevision: t.expected}
+	for _, text := range t.rename {
+		r, err := apiclient.ParseRename(text)
+		if err != nil {
+			return change, err
+		}
+		change.Renames = append(change.Renames, r)
+	}
+	if len(files) == 0 && len(t.rename) == 0 {
+		return change, errors.New("at least one file or --rename is required")
+	}
+	var err error
+	change.Types, err = readDefinitions(cmd, files, t.from)
+	return change, err
 }
 
 const typeFiles = `A file holds one type in the format of the API, a list of types, or an object with a
@@ -158,18 +173,21 @@ func schemaApply(environ []string) *cobra.Command {
 	r := &remote{environ: environ}
 	var flags typesFlags
 	cmd := &cobra.Command{
-		Use:   "apply FILE...",
+		Use:   "apply [FILE...]",
 		Short: "Create, replace and delete resource types",
 		Long: `Reads resource types from files, creates those that do not exist, replaces the
 others, deletes those of --delete, and prints for each: created, updated, deleted or
 unchanged. Types that are neither in a file nor in --delete are not changed. All of it
 is one change: if a type is rejected, none is changed.
 
+--rename comes first: files have the new names. All references and all stored relations
+and resources, up to 10,000, get the new name in the same change.
+
 ` + typeFiles,
 		Example: `  stonetown schema apply types.yaml
   stonetown schema apply types.yaml --delete draft
+  stonetown schema apply --rename doc=document --rename doc#viewer=reader
   stonetown schema get document | sed s/Draft/Paper/ | stonetown schema apply -`,
-		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			change, err := flags.change(cmd, args)
 			if err != nil {
@@ -189,23 +207,35 @@ is one change: if a type is rejected, none is changed.
 
 // applyTypes makes a change and prints its effects.
 func applyTypes(cmd *cobra.Command, c *apiclient.Client, output string, change apiclient.TypesChange) error {
-	changes, err := c.ApplyTypes(cmd.Context(), change)
+	applied, err := c.ApplyTypes(cmd.Context(), change)
 	if err != nil {
 		return err
 	}
 	if output == "json" {
-		return printJSON(cmd.OutOrStdout(), changes)
+		return printJSON(cmd.OutOrStdout(), applied.Changes)
 	}
-	return printChanges(cmd.OutOrStdout(), changes)
+	return printChanges(cmd.OutOrStdout(), applied)
 }
 
-func printChanges(w io.Writer, changes []apiclient.Applied) error {
-	for _, c := range changes {
+func printChanges(w io.Writer, applied apiclient.TypesApplied) error {
+	for _, r := range applied.Renames {
+		if _, err := fmt.Fprintf(w, "rename %s: %s stored\n", r.Rename, countOf(r.Count, r.Exact)); err != nil {
+			return err
+		}
+	}
+	for _, c := range applied.Changes {
 		if _, err := fmt.Fprintln(w, c.Change, c.Name); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func countOf(n int, exact bool) string {
+	if exact {
+		return strconv.Itoa(n)
+	}
+	return "more than " + strconv.Itoa(n)
 }
 
 func schemaDelete(environ []string) *cobra.Command {

@@ -101,7 +101,9 @@ func TestSchemaApplyFails(t *testing.T) {
 		refused(t, dir, 1, word, "schema", "apply", writeFile(t, text))
 	}
 	refused(t, dir, 1, "no such file", "schema", "apply", "/nowhere/at/all")
-	refused(t, dir, 1, "at least 1 arg", "schema", "apply")
+	refused(t, dir, 1, "at least one file", "schema", "apply")
+	refused(t, dir, 1, "TYPE#FROM=TO", "schema", "apply", "--rename", "#a=b")
+	refused(t, dir, 1, "TYPE#FROM=TO", "schema", "apply", "--rename", "a")
 	if out := want(t, dir, "schema", "list"); out != "" {
 		t.Errorf("there are types now: %q", out)
 	}
@@ -165,6 +167,24 @@ func TestSchemaPlan(t *testing.T) {
 		t.Errorf("apply: %q", out)
 	}
 	refused(t, dir, 1, "SUBJECT ACTION RESOURCE", "schema", "plan", changed, "--question", "user:ann view")
+}
+
+func TestSchemaRename(t *testing.T) {
+	dir := development(t)
+	want(t, dir, "schema", "apply", writeFile(t, documents))
+	want(t, dir, "relations", "add", "document:q3", "viewer", "user:ann")
+	args := []string{"--rename", "document=paper", "--rename", "document#viewer=reader"}
+	plan := want(t, dir, append([]string{"schema", "plan", "--question", "user:ann view document:q3"}, args...)...)
+	for _, line := range []string{"rename document=paper: 2 stored\n", "rename document#viewer=reader: 1 stored\n", "updated paper\n", "view document:q3: allowed, then allowed\n"} {
+		if !strings.Contains(plan, line) {
+			t.Errorf("%q is missing in %q", line, plan)
+		}
+	}
+	if out := want(t, dir, append([]string{"schema", "apply"}, args...)...); out != "rename document=paper: 2 stored\nrename document#viewer=reader: 1 stored\nupdated paper\n" {
+		t.Errorf("apply: %q", out)
+	}
+	want(t, dir, "check", "user:ann", "view", "paper:q3")
+	refused(t, dir, 1, "resource_type_not_found", append([]string{"schema", "apply"}, args...)...)
 }
 
 func TestSchemaLanguages(t *testing.T) {

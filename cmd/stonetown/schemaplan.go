@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,18 +16,18 @@ func schemaPlan(environ []string) *cobra.Command {
 	var flags typesFlags
 	var questions []string
 	cmd := &cobra.Command{
-		Use:   "plan FILE...",
+		Use:   "plan [FILE...]",
 		Short: "Print what schema apply would do",
 		Long: `Prints the effects of a change of resource types without making it: the effect on each
 type, the stored relations that the new types do not allow, the relations and actions
 whose answers may change, and the answers to the given questions before and after. It
-exits with 1 if stored relations prevent the change.
+exits with 1 if stored relations prevent the change. Questions have the names before
+--rename.
 
 ` + typeFiles,
 		Example: `  stonetown schema plan types.yaml
   stonetown schema plan types.yaml --question "user:ann view document:q3"
   stonetown schema plan types.yaml --delete draft --output json`,
-		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			change, err := flags.change(cmd, args)
 			if err != nil {
@@ -41,7 +42,12 @@ exits with 1 if stored relations prevent the change.
 				return err
 			}
 			defer c.Close()
-			plan, err := c.PlanTypes(cmd.Context(), change, asked)
+			counting, counted := newProgress(cmd.ErrOrStderr(), "counting relations", -1), 0
+			plan, err := c.PlanTypes(cmd.Context(), change, asked, func(n int) {
+				counting.add(n - counted)
+				counted = n
+			})
+			counting.done()
 			if err != nil {
 				return err
 			}
@@ -50,7 +56,8 @@ exits with 1 if stored relations prevent the change.
 			} else {
 				err = printPlan(cmd.OutOrStdout(), plan.Value, questions)
 			}
-			if err == nil && len(plan.Value.Illegal) > 0 {
+			tooMany := slices.ContainsFunc(plan.Value.Renames, func(r apiclient.Renamed) bool { return !r.Exact })
+			if err == nil && (len(plan.Value.Illegal) > 0 || tooMany) {
 				err = &exitError{code: 1}
 			}
 			return err
@@ -82,7 +89,7 @@ func parseQuestions(texts []string) ([]apiclient.PlanQuestion, error) {
 }
 
 func printPlan(w io.Writer, plan apiclient.TypesPlan, questions []string) error {
-	if err := printChanges(w, plan.Changes); err != nil {
+	if err := printChanges(w, plan.TypesApplied); err != nil {
 		return err
 	}
 	for _, found := range plan.Illegal {
@@ -96,10 +103,7 @@ func printPlan(w io.Writer, plan apiclient.TypesPlan, questions []string) error 
 		if found.Reason == "cardinality" {
 			place += " with several subjects"
 		}
-		count := fmt.Sprint(found.Count)
-		if !found.Exact {
-			count = "more than " + count
-		}
+		count := countOf(found.Count, found.Exact)
 		sample := found.Samples[0].Resource.String()
 		if found.Samples[0].Relation != "" {
 			sample += "#" + found.Samples[0].Relation + "@" + found.Samples[0].Subject.String()

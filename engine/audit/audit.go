@@ -6,17 +6,23 @@ package audit
 
 import (
 	"context"
+	"fmt"
 
 	"stonetown/engine"
+	"stonetown/engine/resources"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/sqldb"
 	"stonetown/schema"
 	"stonetown/tuplestore"
 )
 
-// Engine is an engine whose writes have events. It sets Attach and Event of their origins.
+// Engine is an engine whose writes have events. It sets Attach and Event of their origins, and
+// Also of those that rename types.
 type Engine struct {
 	*engine.Engine
+	// MayRename fails if data that the engine does not know has a name that would change. Nil:
+	// there is no such data.
+	MayRename func(ctx context.Context, tenantID string, renames []schema.Rename) error
 }
 
 // WriteRelation writes or deletes one relation, with the event relation.created or
@@ -87,10 +93,42 @@ func record(origin *engine.Origin, tenantID string, event func(tuplestore.Result
 	}
 }
 
+// PlanTypes is [engine.Engine.PlanTypes], and fails as MayRename does.
+func (e Engine) PlanTypes(ctx context.Context, tenantID string, req engine.PlanRequest) (*engine.TypesPlan, error) {
+	if err := e.mayRename(ctx, tenantID, req.Renames); err != nil {
+		return nil, err
+	}
+	return e.Engine.PlanTypes(ctx, tenantID, req)
+}
+
 // ApplyTypes is [engine.Engine.ApplyTypes] with the event resource_type.created,
-// resource_type.updated or resource_type.deleted for each type that it changes.
+// resource_type.updated or resource_type.deleted for each type that it changes, after the event
+// resource_type.renamed if it renames any or their relations. Attributes of resources are renamed,
+// too. It also fails as MayRename does.
 func (e Engine) ApplyTypes(ctx context.Context, tenantID string, change engine.TypesChange, origin engine.Origin) (engine.TypesApplied, error) {
-	return e.Engine.ApplyTypes(ctx, tenantID, change, withTypeEvents(ctx, tenantID, origin))
+	if err := e.mayRename(ctx, tenantID, change.Renames); err != nil {
+		return engine.TypesApplied{}, err
+	}
+	origin = withTypeEvents(ctx, tenantID, origin)
+	if len(change.Renames) > 0 {
+		origin.Also = resources.Rename(tenantID, change.Renames)
+		attach := origin.AttachTypes
+		origin.AttachTypes = func(r tuplestore.Result, changes []engine.TypeChange, b *sqldb.Batch) {
+			eventlog.AppendAt(b, tenantID, int64(r.Revision), typesRenamed(ctx, change.Renames, change.Renamed(r)))
+			attach(r, changes, b)
+		}
+	}
+	return e.Engine.ApplyTypes(ctx, tenantID, change, origin)
+}
+
+func (e Engine) mayRename(ctx context.Context, tenantID string, renames []schema.Rename) error {
+	if len(renames) == 0 || e.MayRename == nil {
+		return nil
+	}
+	if err := e.MayRename(ctx, tenantID, renames); err != nil {
+		return fmt.Errorf("rename resource types: %w", err)
+	}
+	return nil
 }
 
 // PutType is [engine.Engine.PutType] with the event of ApplyTypes.

@@ -28,6 +28,25 @@ func typeDeleted(ctx context.Context, name string) eventlog.Event {
 	return eventlog.Of(ctx, eventlog.ResourceTypeDeleted, typeEvent{map[string]string{"name": name}})
 }
 
+type renamedEvent struct {
+	Renames []renamedName `json:"renames"`
+}
+
+type renamedName struct {
+	Type    string `json:"type,omitempty"` // whose relation is renamed, by its name before
+	From    string `json:"from"`
+	To      string `json:"to"`
+	Renamed int    `json:"renamed"` // relations and resources
+}
+
+func typesRenamed(ctx context.Context, renames []schema.Rename, counts []int) eventlog.Event {
+	var data renamedEvent
+	for i, r := range renames {
+		data.Renames = append(data.Renames, renamedName{r.Type, r.From, r.To, counts[i]})
+	}
+	return eventlog.Of(ctx, eventlog.ResourceTypeRenamed, data)
+}
+
 func relationCreated(ctx context.Context, op engine.WriteOp) eventlog.Event {
 	return eventlog.Of(ctx, eventlog.RelationCreated, relationEvent(op, false))
 }

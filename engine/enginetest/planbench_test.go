@@ -4,9 +4,11 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"slices"
 	"testing"
 
 	"stonetown/engine"
+	"stonetown/schema"
 	"stonetown/tuplestore"
 )
 
@@ -26,30 +28,67 @@ func BenchmarkPlanTypes(b *testing.B) {
 			if _, err := e.ApplyTypes(ctx, "tnt_plan", engine.TypesChange{Put: types}, by); err != nil {
 				b.Fatal(err)
 			}
-			const atOnce = 1000
-			for n := 0; n < *planTuples; n += atOnce {
-				var ops []engine.WriteOp
-				for i := n; i < n+atOnce; i++ {
-					ops = append(ops, engine.WriteOp{
-						Resource: tuplestore.Object{Type: "doc", ID: fmt.Sprint(i)}, Relation: "viewer",
-						Subject: tuplestore.Subject{Type: "user", ID: fmt.Sprint(i % 1000)},
-					})
-				}
-				if _, err := e.Write(ctx, "tnt_plan", engine.WriteRequest{Origin: by, Ops: ops}); err != nil {
-					b.Fatal(err)
-				}
-			}
+			fillPlan(b, e, *planTuples)
 			planned, err := ParseSchema("doc\n  owner [user]\n  viewer: owner")
 			if err != nil {
 				b.Fatal(err)
 			}
 			for b.Loop() {
-				plan, err := e.PlanTypes(ctx, "tnt_plan", engine.PlanRequest{TypesChange: engine.TypesChange{Put: planned}})
+				reported := 0
+				progress := func(counted int) error { reported = counted; return nil }
+				plan, err := e.PlanTypes(ctx, "tnt_plan", engine.PlanRequest{TypesChange: engine.TypesChange{Put: planned}, Progress: progress})
 				if err != nil {
 					b.Fatal(err)
 				}
-				if len(plan.Illegal) != 1 || plan.Illegal[0].Count < *planTuples {
+				if len(plan.Illegal) != 1 || plan.Illegal[0].Count < *planTuples || reported < *planTuples/1000*1000 {
 					b.Fatalf("%+v", plan.Illegal)
+				}
+			}
+		})
+	}
+}
+
+// fillPlan writes a number of relations.
+func fillPlan(b *testing.B, e *engine.Engine, tuples int) {
+	b.Helper()
+	const atOnce = 1000
+	for n := 0; n < tuples; n += atOnce {
+		var ops []engine.WriteOp
+		for i := n; i < n+atOnce; i++ {
+			ops = append(ops, engine.WriteOp{
+				Resource: tuplestore.Object{Type: "doc", ID: fmt.Sprint(i)}, Relation: "viewer",
+				Subject: tuplestore.Subject{Type: "user", ID: fmt.Sprint(i % 1000)},
+			})
+		}
+		if _, err := e.Write(context.Background(), "tnt_plan", engine.WriteRequest{Origin: by, Ops: ops}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkRename renames as many relations and resources as a change can.
+func BenchmarkRename(b *testing.B) {
+	for _, backend := range []string{"sqlite", "postgres"} {
+		b.Run(backend, func(b *testing.B) {
+			ctx := context.Background()
+			e := newEngine(b, engine.Config{ResidentBytes: -1}, backends[backend](b))
+			types, err := ParseSchema("doc\n  viewer [user]")
+			if err != nil {
+				b.Fatal(err)
+			}
+			if _, err := e.ApplyTypes(ctx, "tnt_plan", engine.TypesChange{Put: types}, by); err != nil {
+				b.Fatal(err)
+			}
+			fillPlan(b, e, engine.MaxRenamed/2) // and their resources
+			names := []string{"doc", "paper"}
+			for b.Loop() {
+				slices.Reverse(names)
+				applied, err := e.ApplyTypes(ctx, "tnt_plan", engine.TypesChange{Renames: []schema.Rename{{From: names[1], To: names[0]}}}, by)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if applied.Renamed[0] != engine.MaxRenamed {
+					b.Fatalf("%d renamed", applied.Renamed[0])
 				}
 			}
 		})

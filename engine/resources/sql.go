@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"stonetown/internal/sqldb"
+	"stonetown/schema"
 	"stonetown/tuplestore"
 )
 
@@ -30,6 +31,21 @@ func deleteAttributes(ctx context.Context, tx *sqldb.Tx, tenant string, o tuples
 		DELETE FROM resource_attributes WHERE tenant_id = $1 AND type = $2 AND external_id = $3`,
 		tenant, o.Type, o.ID)
 	return err
+}
+
+// Rename returns an [engine.Origin.Also] that gives the attributes of renamed types their new names.
+func Rename(tenant string, renames []schema.Rename) func(ctx context.Context, tx *sqldb.Tx) error {
+	return func(ctx context.Context, tx *sqldb.Tx) error {
+		for _, r := range renames {
+			if r.Type != "" { // a relation
+				continue
+			}
+			if _, err := tx.Exec(ctx, `UPDATE resource_attributes SET type = $3 WHERE tenant_id = $1 AND type = $2`, tenant, r.From, r.To); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 }
 
 // eachAttributes reads the rows of a page of resources.

@@ -65,6 +65,7 @@ const (
 	ResourceTypeCreated Type = "resource_type.created"
 	ResourceTypeUpdated Type = "resource_type.updated"
 	ResourceTypeDeleted Type = "resource_type.deleted"
+	ResourceTypeRenamed Type = "resource_type.renamed" // types, or relations of types
 
 	ResourceCreated Type = "resource.created"
 	ResourceUpdated Type = "resource.updated"
@@ -125,7 +126,7 @@ var types = []Type{
 	FederationConnectionCreated, FederationConnectionUpdated, FederationConnectionEnabled,
 	FederationConnectionDisabled, FederationConnectionDeleted, FederationConnectionTested, FederationMetadataRefreshed,
 	FederationCertificateExpiring,
-	ResourceTypeCreated, ResourceTypeUpdated, ResourceTypeDeleted,
+	ResourceTypeCreated, ResourceTypeUpdated, ResourceTypeDeleted, ResourceTypeRenamed,
 	ResourceCreated, ResourceUpdated, ResourceDeleted,
 	RelationCreated, RelationDeleted, RelationBulkApplied,
 	ConsentGranted, ConsentRevoked,

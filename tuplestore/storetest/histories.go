@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -45,7 +46,7 @@ func history(f *fixture, seed uint64) {
 			g.compare(f, after)
 		}
 	}
-	if len(states) < writes/2 {
+	if len(states) < writes/3 {
 		f.Fatalf("only %d of %d writes changed anything: this compares too little", len(states), writes)
 	}
 
@@ -88,7 +89,7 @@ func concurrentHistory(f *fixture) {
 	}
 	wg.Wait()
 	commits := f.changes(0, writers*each)
-	if len(commits) < writers*each/2 {
+	if len(commits) < writers*each/3 {
 		f.Fatalf("only %d of %d writes changed anything: this compares too little", len(commits), writers*each)
 	}
 	s := state{records: make(map[tuplestore.Tuple]tuplestore.Record)}
@@ -196,7 +197,7 @@ func (g generator) narrow() tuplestore.Filter {
 func (g generator) write(actor string) tuplestore.Write {
 	write := tuplestore.Write{Actor: actor}
 	for range 1 + g.IntN(4) {
-		switch n := g.IntN(24); {
+		switch n := g.IntN(25); {
 		case n < 2:
 			op := createOn(g.qualifier(), g.tuple())
 			op.Kind = tuplestore.CreateNew
@@ -213,8 +214,12 @@ func (g generator) write(actor string) tuplestore.Write {
 			write.Ops = append(write.Ops, expire(g.tuple(), pick[int64](g, 0, 1, 4102444800000000)))
 		case n < 23:
 			write.Ops = append(write.Ops, remove(g.tuple()))
-		default:
+		case n < 24:
 			write.Ops = append(write.Ops, removeMatching(g.narrow()))
+		default:
+			op := tuplestore.Op{Kind: tuplestore.Rename, Match: g.narrow(), To: tuplestore.Names{Relation: cmp.Or(g.tuple().Relation, "renamed")}}
+			op.Match.Presence = tuplestore.WithoutPresence
+			write.Ops = append(write.Ops, op)
 		}
 	}
 	if g.IntN(10) == 0 {

@@ -3,13 +3,16 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"strings"
 )
 
 // TypesChange is a change of several resource types at once.
 type TypesChange struct {
-	Types  []json.RawMessage `json:"types,omitempty"` // definitions in the form of the API
-	Delete []string          `json:"delete,omitempty"`
+	Renames []Rename          `json:"renames,omitempty"` // which come first
+	Types   []json.RawMessage `json:"types,omitempty"`   // definitions in the form of the API
+	Delete  []string          `json:"delete,omitempty"`
 	// ExpectedRevision, if not empty, is the revision of the types for which the change was made.
 	ExpectedRevision string `json:"expected_revision,omitempty"`
 }
@@ -20,10 +23,52 @@ type Applied struct {
 	Change string `json:"change"` // created, updated, deleted or unchanged
 }
 
+// Rename is a new name of a type or, with a Type, of a relation of that type.
+type Rename struct {
+	Type string `json:"type,omitempty"`
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+// ParseRename reads FROM=TO or TYPE#FROM=TO.
+func ParseRename(text string) (Rename, error) {
+	name, to, ok := strings.Cut(text, "=")
+	r := Rename{From: name, To: to}
+	if typ, relation, ofType := strings.Cut(name, "#"); ofType {
+		r.Type, r.From = typ, relation
+		ok = ok && typ != ""
+	}
+	if !ok || r.From == "" || r.To == "" {
+		return r, fmt.Errorf("rename %q is not of the form FROM=TO or TYPE#FROM=TO", text)
+	}
+	return r, nil
+}
+
+// String is the form that [ParseRename] reads.
+func (r Rename) String() string {
+	if r.Type == "" {
+		return r.From + "=" + r.To
+	}
+	return r.Type + "#" + r.From + "=" + r.To
+}
+
+// Renamed is the effect of a rename.
+type Renamed struct {
+	Rename
+	Count int  `json:"count"` // stored relations and resources
+	Exact bool `json:"exact"` // there are not more
+}
+
+// TypesApplied is the effect of a change.
+type TypesApplied struct {
+	Changes []Applied `json:"changes"`
+	Renames []Renamed `json:"renames"`
+}
+
 // ApplyTypes makes a change, all or nothing.
-func (c *Client) ApplyTypes(ctx context.Context, change TypesChange) ([]Applied, error) {
-	applied, _, err := call[struct{ Changes []Applied }](ctx, c, request{method: http.MethodPost, path: typesPath + "/apply", body: change})
-	return applied.Changes, err
+func (c *Client) ApplyTypes(ctx context.Context, change TypesChange) (TypesApplied, error) {
+	applied, _, err := call[TypesApplied](ctx, c, request{method: http.MethodPost, path: typesPath + "/apply", body: change})
+	return applied, err
 }
 
 // PlanQuestion is a question that a plan answers before and after its change.
@@ -35,8 +80,8 @@ type PlanQuestion struct {
 
 // TypesPlan is what a change would do.
 type TypesPlan struct {
-	Revision string    `json:"revision"` // of the types as they are
-	Changes  []Applied `json:"changes"`
+	Revision string `json:"revision"` // of the types as they are
+	TypesApplied
 	// Illegal are the stored relations and resources that prevent the change.
 	Illegal []struct {
 		Type      string `json:"type"`
@@ -74,11 +119,20 @@ type PlannedDecision struct {
 }
 
 // PlanTypes answers what a change would do. It also returns the plan as the server sent it.
-func (c *Client) PlanTypes(ctx context.Context, change TypesChange, questions []PlanQuestion) (Stored[TypesPlan], error) {
+// progress is called with the number of stored relations counted so far.
+func (c *Client) PlanTypes(ctx context.Context, change TypesChange, questions []PlanQuestion, progress func(counted int)) (Stored[TypesPlan], error) {
 	body := struct {
 		TypesChange
 		Questions []PlanQuestion `json:"questions,omitempty"`
 	}{change, questions}
-	plan, _, err := call[Stored[TypesPlan]](ctx, c, request{method: http.MethodPost, path: typesPath + "/plan", body: body})
+	plan, _, err := call[Stored[TypesPlan]](ctx, c, request{
+		method: http.MethodPost, path: typesPath + "/plan/stream", body: body, asks: true,
+		progress: func(line []byte) {
+			var p struct{ Counted int }
+			if json.Unmarshal(line, &p) == nil {
+				progress(p.Counted)
+			}
+		},
+	})
 	return plan, err
 }

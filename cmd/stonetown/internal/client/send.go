@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/rand"
@@ -27,6 +28,9 @@ const (
 // errNotOurs is returned if another program answers at the URL of the server.
 var errNotOurs = errors.New("the response is not from Stonetown: check the server's URL")
 
+// errIncomplete is returned if the last line of a response is missing.
+var errIncomplete = errors.New("the server ended the response before the answer")
+
 // request is one call of the API.
 type request struct {
 	method string
@@ -34,6 +38,9 @@ type request struct {
 	query  url.Values
 	body   any  // as JSON; nil: none
 	asks   bool // changes nothing, although the method is POST
+	// progress, if not nil, is called with the lines of a response of several lines; the answer
+	// is the line with data.
+	progress func(line []byte)
 }
 
 // reply is a successful response.
@@ -106,7 +113,16 @@ func (c *Client) try(ctx context.Context, r request, body []byte, key, token str
 		return reply{}, err
 	}
 	defer resp.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	answer := io.LimitReader(resp.Body, maxAnswer+1)
+	var text []byte
+	if r.progress != nil && resp.StatusCode == http.StatusOK {
+		text, err = readLines(answer, r.progress)
+	} else {
+		text, err = io.ReadAll(answer)
+	}
+	if errors.Is(err, errIncomplete) {
+		return reply{}, err
+	}
 	if err != nil {
 		return reply{}, &url.Error{Op: r.method, URL: target, Err: err}
 	}
@@ -115,6 +131,24 @@ func (c *Client) try(ctx context.Context, r request, body []byte, key, token str
 	}
 	c.warnings.of(resp.Header)
 	return replyOf(resp, text)
+}
+
+// readLines returns the line with data, and passes those before it on.
+func readLines(r io.Reader, progress func(line []byte)) ([]byte, error) {
+	for lines := bufio.NewReader(r); ; {
+		text, err := lines.ReadBytes('\n')
+		if err == io.EOF {
+			return nil, errIncomplete
+		}
+		if err != nil {
+			return nil, err
+		}
+		var line struct{ Data json.RawMessage }
+		if json.Unmarshal(text, &line) != nil || line.Data != nil {
+			return text, nil
+		}
+		progress(text)
+	}
 }
 
 func replyOf(resp *http.Response, text []byte) (reply, error) {
