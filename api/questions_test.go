@@ -27,6 +27,7 @@ const (
 	actionsPath   = "/api/v1/resources/list-actions"
 	subjectsPath  = "/api/v1/resources/list-subjects"
 	expandPath    = "/api/v1/resources/expand"
+	simulatePath  = "/api/v1/resources/simulate"
 	watchPath     = "/api/v1/resources/watch"
 )
 

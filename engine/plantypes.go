@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"stonetown/engine/internal/work"
 	"stonetown/schema"
@@ -98,7 +97,7 @@ func (e *Engine) PlanTypes(ctx context.Context, tenantID string, req PlanRequest
 		if err != nil {
 			return err
 		}
-		after, err := e.checkAt(ctx, without{snapshot, gone}, planned, req, l)
+		after, err := e.checkAt(ctx, &assumed{Snapshot: snapshot, gone: gone}, planned, req, l)
 		plan.Answers = make([]PlannedAnswer, len(before))
 		for i := range before {
 			plan.Answers[i] = PlannedAnswer{before[i], after[i]}
@@ -135,19 +134,6 @@ func illegal(ctx context.Context, s tuplestore.Snapshot, filters []tuplestore.Fi
 		}
 	}
 	return all, nil
-}
-
-// without is a snapshot without the tuples that filters select, for questions.
-type without struct {
-	tuplestore.Snapshot
-	gone []tuplestore.Filter
-}
-
-func (s without) Find(ctx context.Context, l tuplestore.Lookup) ([]tuplestore.Fact, error) {
-	found, err := s.Snapshot.Find(ctx, l)
-	return slices.DeleteFunc(found, func(fact tuplestore.Fact) bool {
-		return slices.ContainsFunc(s.gone, func(f tuplestore.Filter) bool { return f.Matches(fact) })
-	}), err
 }
 
 // checkAt answers the questions of a plan at a position that need not be one of the tenant's.

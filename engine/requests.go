@@ -16,6 +16,8 @@ type Consistency struct {
 	Token string // AtLeast, Exactly, AsOf: as returned by a write or an earlier request
 	// Instant is of the mode AsOf.
 	Instant time.Time
+	// Assume has changes to assume to the state, if not nil.
+	Assume *Assumption
 }
 
 // ConsistencyMode is a level of freshness.

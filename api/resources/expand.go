@@ -17,7 +17,12 @@ const (
 
 // Expand returns the derivation of a set of subjects.
 func (h *Handlers) Expand(ctx context.Context, request ExpandRequestObject) (ExpandResponseObject, error) {
-	info, in := web.InfoOf(ctx), request.Body
+	body, err := h.expansion(ctx, request.Body, premise{})
+	return Expand200JSONResponse{Body: body}, err
+}
+
+func (h *Handlers) expansion(ctx context.Context, in *ExpandInput, p premise) (body ExpandAnswer, err error) {
+	info := web.InfoOf(ctx)
 	var v validation
 	req := engine.ExpandRequest{
 		Resource: v.resource("resource/", in.Resource.Type, in.Resource.ExternalID), Action: in.Action, Depth: defaultDepth,
@@ -29,18 +34,18 @@ func (h *Handlers) Expand(ctx context.Context, request ExpandRequestObject) (Exp
 			v.Add("depth", "out_of_range", fmt.Sprintf("must be between 0 and %d", maxDepth))
 		}
 	}
-	var err error
 	if req.Contextual, err = v.contextual(in.ContextualRelations); err != nil {
-		return nil, err
+		return body, err
 	}
 	if err := v.Err(); err != nil {
-		return nil, err
+		return body, err
 	}
+	req.Consistency.Assume = p.assume
 	tree, err := h.Engine.Expand(ctx, info.Tenant.ID, req)
 	if err != nil {
-		return nil, err
+		return body, err
 	}
-	return Expand200JSONResponse{Body: ExpandAnswer{Data: wireTree(tree.Root), Meta: tokenMeta(info, tree.Token)}}, nil
+	return ExpandAnswer{Data: wireTree(tree.Root), Meta: tokenMeta(info, tree.Token)}, nil
 }
 
 func wireTree(n *engine.ExpansionNode) ExpandNode {

@@ -166,6 +166,25 @@ type ApplyInput struct {
 	Types []ResourceTypeInput `json:"types,omitempty"`
 }
 
+// Assumption defines model for Assumption.
+type Assumption struct {
+	// Instant The time by which relations expire. Conditions with a time take theirs from `context`.
+	Instant   *string `json:"instant,omitempty"`
+	Relations struct {
+		// Add Relations that hold for this request only, as if they had been written. One
+		// whose `expires_at` has passed does not exist.
+		Add    ContextualRelations `json:"add,omitempty"`
+		Remove []RemovedRelation   `json:"remove,omitempty"`
+	} `json:"relations,omitempty"`
+	ResourceTypes struct {
+		// Delete Names of types to delete.
+		Delete []string `json:"delete,omitempty"`
+
+		// Types Types to define, or to replace.
+		Types []ResourceTypeInput `json:"types,omitempty"`
+	} `json:"resource_types,omitempty"`
+}
+
 // Attributes Free-form, stored for the caller and ignored by checks. At most 16 KiB.
 type Attributes = jsontext.Value
 
@@ -1048,6 +1067,22 @@ type RelationsDeleted struct {
 	Meta DeletionMeta `json:"meta"`
 }
 
+// RemovedRelation defines model for RemovedRelation.
+type RemovedRelation struct {
+	Relation string      `json:"relation"`
+	Resource ResourceRef `json:"resource"`
+
+	// Subject A user, a group (which means its members), a resource, the holders of a
+	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
+	// are opaque: people may live in another directory.
+	//
+	// A question about everyone of a type asks about a subject that no relation
+	// names individually. Only relations to everyone count, for and against:
+	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+	// subjects that may not are those that `list-subjects` returns as excluded.
+	Subject Subject `json:"subject"`
+}
+
 // Resource defines model for Resource.
 type Resource = resources.Document
 
@@ -1148,6 +1183,51 @@ type ResourceWritten struct {
 // Rewrite A userset rewrite (Zanzibar, section 2.3.1): where the subjects of a
 // relation come from.
 type Rewrite = engine.RewriteDocument
+
+// SimulateAnswer defines model for SimulateAnswer.
+type SimulateAnswer struct {
+	// Data The `data` of the operation that was asked, under its name.
+	Data struct {
+		// Before The decisions of `check` and `check_batch` without the assumption. Absent if the
+		// question is not valid without it.
+		Before      []PlannedDecision `json:"before,omitzero"`
+		Check       *CheckDecision    `json:"check,omitzero"`
+		CheckBatch  []PlannedDecision `json:"check_batch,omitzero"`
+		Expand      *ExpandNode       `json:"expand,omitzero"`
+		ListActions struct {
+			Actions []string `json:"actions"`
+		} `json:"list_actions,omitzero"`
+		ListResources []AllowedResource `json:"list_resources,omitzero"`
+		ListSubjects  []AllowedSubject  `json:"list_subjects,omitzero"`
+	} `json:"data"`
+	Meta SimulateMeta `json:"meta"`
+}
+
+// SimulateInput An assumption and exactly one question.
+type SimulateInput struct {
+	Assume      *Assumption       `json:"assume"`
+	Check       *CheckInput       `json:"check,omitempty"`
+	CheckBatch  *CheckBatchInput  `json:"check_batch,omitempty"`
+	Expand      *ExpandInput      `json:"expand,omitempty"`
+	ListActions *ListActionsInput `json:"list_actions,omitempty"`
+
+	// ListResources Either `type` and `action`, or `queries`.
+	ListResources *ListResourcesInput `json:"list_resources,omitempty"`
+	ListSubjects  *ListSubjectsInput  `json:"list_subjects,omitempty"`
+}
+
+// SimulateMeta defines model for SimulateMeta.
+type SimulateMeta struct {
+	// ConsistencyToken Names the state to which the assumption was applied.
+	ConsistencyToken string `json:"consistency_token"`
+
+	// Limit Of a list.
+	Limit int `json:"limit,omitzero"`
+
+	// NextCursor Of a list, in which null ends it.
+	NextCursor *string `json:"next_cursor"`
+	RequestID  string  `json:"request_id"`
+}
 
 // StreamMeta defines model for StreamMeta.
 type StreamMeta struct {
@@ -1642,6 +1722,9 @@ type StreamAllowedSubjectsJSONRequestBody = StreamSubjectsInput
 // WriteRelationsJSONRequestBody defines body for WriteRelations for application/json ContentType.
 type WriteRelationsJSONRequestBody = BulkInput
 
+// SimulateJSONRequestBody defines body for Simulate for application/json ContentType.
+type SimulateJSONRequestBody = SimulateInput
+
 // PatchResourceJSONRequestBody defines body for PatchResource for application/json ContentType.
 type PatchResourceJSONRequestBody = ResourcePatch
 
@@ -1713,6 +1796,9 @@ type ServerInterface interface {
 	// WriteRelations Create and delete many relations, all or none
 	// (POST /api/v1/resources/relations/bulk)
 	WriteRelations(w http.ResponseWriter, r *http.Request, params WriteRelationsParams)
+	// Simulate What would the answer be after some changes?
+	// (POST /api/v1/resources/simulate)
+	Simulate(w http.ResponseWriter, r *http.Request)
 	// Watch Follow all changes
 	// (GET /api/v1/resources/watch)
 	Watch(w http.ResponseWriter, r *http.Request, params WatchParams)
@@ -1747,7 +1833,6 @@ type MiddlewareFunc func(http.Handler) http.Handler
 
 // DeleteRelations operation middleware
 func (siw *ServerInterfaceWrapper) DeleteRelations(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -1879,7 +1964,6 @@ func (siw *ServerInterfaceWrapper) DeleteRelations(w http.ResponseWriter, r *htt
 
 // FindRelations operation middleware
 func (siw *ServerInterfaceWrapper) FindRelations(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -2003,7 +2087,6 @@ func (siw *ServerInterfaceWrapper) FindRelations(w http.ResponseWriter, r *http.
 
 // ListResourceTypes operation middleware
 func (siw *ServerInterfaceWrapper) ListResourceTypes(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -2049,7 +2132,6 @@ func (siw *ServerInterfaceWrapper) ListResourceTypes(w http.ResponseWriter, r *h
 
 // PutResourceType operation middleware
 func (siw *ServerInterfaceWrapper) PutResourceType(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -2090,7 +2172,6 @@ func (siw *ServerInterfaceWrapper) PutResourceType(w http.ResponseWriter, r *htt
 
 // ApplyResourceTypes operation middleware
 func (siw *ServerInterfaceWrapper) ApplyResourceTypes(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -2131,7 +2212,6 @@ func (siw *ServerInterfaceWrapper) ApplyResourceTypes(w http.ResponseWriter, r *
 
 // PlanResourceTypes operation middleware
 func (siw *ServerInterfaceWrapper) PlanResourceTypes(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.PlanResourceTypes(w, r)
 	}))
@@ -2145,7 +2225,6 @@ func (siw *ServerInterfaceWrapper) PlanResourceTypes(w http.ResponseWriter, r *h
 
 // DeleteResourceType operation middleware
 func (siw *ServerInterfaceWrapper) DeleteResourceType(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -2195,7 +2274,6 @@ func (siw *ServerInterfaceWrapper) DeleteResourceType(w http.ResponseWriter, r *
 
 // GetResourceType operation middleware
 func (siw *ServerInterfaceWrapper) GetResourceType(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -2221,7 +2299,6 @@ func (siw *ServerInterfaceWrapper) GetResourceType(w http.ResponseWriter, r *htt
 
 // ListResources operation middleware
 func (siw *ServerInterfaceWrapper) ListResources(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -2280,7 +2357,6 @@ func (siw *ServerInterfaceWrapper) ListResources(w http.ResponseWriter, r *http.
 
 // PutResource operation middleware
 func (siw *ServerInterfaceWrapper) PutResource(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -2321,7 +2397,6 @@ func (siw *ServerInterfaceWrapper) PutResource(w http.ResponseWriter, r *http.Re
 
 // Check operation middleware
 func (siw *ServerInterfaceWrapper) Check(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.Check(w, r)
 	}))
@@ -2335,7 +2410,6 @@ func (siw *ServerInterfaceWrapper) Check(w http.ResponseWriter, r *http.Request)
 
 // CheckBatch operation middleware
 func (siw *ServerInterfaceWrapper) CheckBatch(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.CheckBatch(w, r)
 	}))
@@ -2349,7 +2423,6 @@ func (siw *ServerInterfaceWrapper) CheckBatch(w http.ResponseWriter, r *http.Req
 
 // Expand operation middleware
 func (siw *ServerInterfaceWrapper) Expand(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.Expand(w, r)
 	}))
@@ -2363,7 +2436,6 @@ func (siw *ServerInterfaceWrapper) Expand(w http.ResponseWriter, r *http.Request
 
 // ListAllowedActions operation middleware
 func (siw *ServerInterfaceWrapper) ListAllowedActions(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListAllowedActions(w, r)
 	}))
@@ -2377,7 +2449,6 @@ func (siw *ServerInterfaceWrapper) ListAllowedActions(w http.ResponseWriter, r *
 
 // ListAllowedResources operation middleware
 func (siw *ServerInterfaceWrapper) ListAllowedResources(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListAllowedResources(w, r)
 	}))
@@ -2391,7 +2462,6 @@ func (siw *ServerInterfaceWrapper) ListAllowedResources(w http.ResponseWriter, r
 
 // CountAllowedResources operation middleware
 func (siw *ServerInterfaceWrapper) CountAllowedResources(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.CountAllowedResources(w, r)
 	}))
@@ -2405,7 +2475,6 @@ func (siw *ServerInterfaceWrapper) CountAllowedResources(w http.ResponseWriter, 
 
 // StreamAllowedResources operation middleware
 func (siw *ServerInterfaceWrapper) StreamAllowedResources(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.StreamAllowedResources(w, r)
 	}))
@@ -2419,7 +2488,6 @@ func (siw *ServerInterfaceWrapper) StreamAllowedResources(w http.ResponseWriter,
 
 // ListAllowedSubjects operation middleware
 func (siw *ServerInterfaceWrapper) ListAllowedSubjects(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListAllowedSubjects(w, r)
 	}))
@@ -2433,7 +2501,6 @@ func (siw *ServerInterfaceWrapper) ListAllowedSubjects(w http.ResponseWriter, r 
 
 // StreamAllowedSubjects operation middleware
 func (siw *ServerInterfaceWrapper) StreamAllowedSubjects(w http.ResponseWriter, r *http.Request) {
-
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.StreamAllowedSubjects(w, r)
 	}))
@@ -2447,7 +2514,6 @@ func (siw *ServerInterfaceWrapper) StreamAllowedSubjects(w http.ResponseWriter, 
 
 // WriteRelations operation middleware
 func (siw *ServerInterfaceWrapper) WriteRelations(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -2486,9 +2552,21 @@ func (siw *ServerInterfaceWrapper) WriteRelations(w http.ResponseWriter, r *http
 	handler.ServeHTTP(w, r)
 }
 
+// Simulate operation middleware
+func (siw *ServerInterfaceWrapper) Simulate(w http.ResponseWriter, r *http.Request) {
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.Simulate(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // Watch operation middleware
 func (siw *ServerInterfaceWrapper) Watch(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -2521,7 +2599,6 @@ func (siw *ServerInterfaceWrapper) Watch(w http.ResponseWriter, r *http.Request)
 
 // DeleteResource operation middleware
 func (siw *ServerInterfaceWrapper) DeleteResource(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -2580,7 +2657,6 @@ func (siw *ServerInterfaceWrapper) DeleteResource(w http.ResponseWriter, r *http
 
 // GetResource operation middleware
 func (siw *ServerInterfaceWrapper) GetResource(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -2615,7 +2691,6 @@ func (siw *ServerInterfaceWrapper) GetResource(w http.ResponseWriter, r *http.Re
 
 // PatchResource operation middleware
 func (siw *ServerInterfaceWrapper) PatchResource(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -2674,7 +2749,6 @@ func (siw *ServerInterfaceWrapper) PatchResource(w http.ResponseWriter, r *http.
 
 // DeleteRelation operation middleware
 func (siw *ServerInterfaceWrapper) DeleteRelation(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -2733,7 +2807,6 @@ func (siw *ServerInterfaceWrapper) DeleteRelation(w http.ResponseWriter, r *http
 
 // ListRelations operation middleware
 func (siw *ServerInterfaceWrapper) ListRelations(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -2810,7 +2883,6 @@ func (siw *ServerInterfaceWrapper) ListRelations(w http.ResponseWriter, r *http.
 
 // CreateRelation operation middleware
 func (siw *ServerInterfaceWrapper) CreateRelation(w http.ResponseWriter, r *http.Request) {
-
 	var err error
 	_ = err
 
@@ -3032,6 +3104,8 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 
 	r.HandleFunc(options.BaseURL+"/api/v1/resources/relations/bulk", wrapper.WriteRelations).Methods(http.MethodPost)
 
+	r.HandleFunc(options.BaseURL+"/api/v1/resources/simulate", wrapper.Simulate).Methods(http.MethodPost)
+
 	r.HandleFunc(options.BaseURL+"/api/v1/resources/watch", wrapper.Watch).Methods(http.MethodGet)
 
 	return r
@@ -3055,7 +3129,6 @@ type DeleteRelations200JSONResponse struct {
 }
 
 func (response DeleteRelations200JSONResponse) VisitDeleteRelationsResponse(w http.ResponseWriter) error {
-
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3073,7 +3146,6 @@ type FindRelations200JSONResponse struct {
 }
 
 func (response FindRelations200JSONResponse) VisitFindRelationsResponse(w http.ResponseWriter) error {
-
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3091,7 +3163,6 @@ type ListResourceTypes200JSONResponse struct {
 }
 
 func (response ListResourceTypes200JSONResponse) VisitListResourceTypesResponse(w http.ResponseWriter) error {
-
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3110,7 +3181,6 @@ type PutResourceType200JSONResponse struct {
 }
 
 func (response PutResourceType200JSONResponse) VisitPutResourceTypeResponse(w http.ResponseWriter) error {
-
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3124,7 +3194,6 @@ type PutResourceType201JSONResponse struct {
 }
 
 func (response PutResourceType201JSONResponse) VisitPutResourceTypeResponse(w http.ResponseWriter) error {
-
 	w.Header().Set("Location", response.Headers.Location)
 	return web.WriteJSON(w, 201, response.Body)
 }
@@ -3144,7 +3213,6 @@ type ApplyResourceTypes200JSONResponse struct {
 }
 
 func (response ApplyResourceTypes200JSONResponse) VisitApplyResourceTypesResponse(w http.ResponseWriter) error {
-
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3162,7 +3230,6 @@ type PlanResourceTypes200JSONResponse struct {
 }
 
 func (response PlanResourceTypes200JSONResponse) VisitPlanResourceTypesResponse(w http.ResponseWriter) error {
-
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3181,7 +3248,6 @@ type DeleteResourceType204Response struct {
 }
 
 func (response DeleteResourceType204Response) VisitDeleteResourceTypeResponse(w http.ResponseWriter) error {
-
 	w.Header().Set("X-Consistency-Token", response.Headers.XConsistencyToken)
 	w.WriteHeader(204)
 	return nil
@@ -3201,7 +3267,6 @@ type GetResourceType200JSONResponse struct {
 }
 
 func (response GetResourceType200JSONResponse) VisitGetResourceTypeResponse(w http.ResponseWriter) error {
-
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3219,7 +3284,6 @@ type ListResources200JSONResponse struct {
 }
 
 func (response ListResources200JSONResponse) VisitListResourcesResponse(w http.ResponseWriter) error {
-
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3238,7 +3302,6 @@ type PutResource200JSONResponse struct {
 }
 
 func (response PutResource200JSONResponse) VisitPutResourceResponse(w http.ResponseWriter) error {
-
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3252,7 +3315,6 @@ type PutResource201JSONResponse struct {
 }
 
 func (response PutResource201JSONResponse) VisitPutResourceResponse(w http.ResponseWriter) error {
-
 	w.Header().Set("Location", response.Headers.Location)
 	return web.WriteJSON(w, 201, response.Body)
 }
@@ -3271,7 +3333,6 @@ type Check200JSONResponse struct {
 }
 
 func (response Check200JSONResponse) VisitCheckResponse(w http.ResponseWriter) error {
-
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3289,7 +3350,6 @@ type CheckBatch200JSONResponse struct {
 }
 
 func (response CheckBatch200JSONResponse) VisitCheckBatchResponse(w http.ResponseWriter) error {
-
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3307,7 +3367,6 @@ type Expand200JSONResponse struct {
 }
 
 func (response Expand200JSONResponse) VisitExpandResponse(w http.ResponseWriter) error {
-
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3325,7 +3384,6 @@ type ListAllowedActions200JSONResponse struct {
 }
 
 func (response ListAllowedActions200JSONResponse) VisitListAllowedActionsResponse(w http.ResponseWriter) error {
-
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3343,7 +3401,6 @@ type ListAllowedResources200JSONResponse struct {
 }
 
 func (response ListAllowedResources200JSONResponse) VisitListAllowedResourcesResponse(w http.ResponseWriter) error {
-
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3361,7 +3418,6 @@ type CountAllowedResources200JSONResponse struct {
 }
 
 func (response CountAllowedResources200JSONResponse) VisitCountAllowedResourcesResponse(w http.ResponseWriter) error {
-
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3388,7 +3444,6 @@ type ListAllowedSubjects200JSONResponse struct {
 }
 
 func (response ListAllowedSubjects200JSONResponse) VisitListAllowedSubjectsResponse(w http.ResponseWriter) error {
-
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3416,7 +3471,23 @@ type WriteRelations200JSONResponse struct {
 }
 
 func (response WriteRelations200JSONResponse) VisitWriteRelationsResponse(w http.ResponseWriter) error {
+	return web.WriteJSON(w, 200, response.Body)
+}
 
+type SimulateRequestObject struct {
+	Body *SimulateJSONRequestBody
+}
+
+// SimulateResponseObject is one of the successful responses.
+type SimulateResponseObject interface {
+	VisitSimulateResponse(w http.ResponseWriter) error
+}
+
+type Simulate200JSONResponse struct {
+	Body SimulateAnswer
+}
+
+func (response Simulate200JSONResponse) VisitSimulateResponse(w http.ResponseWriter) error {
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3445,7 +3516,6 @@ type DeleteResource204Response struct {
 }
 
 func (response DeleteResource204Response) VisitDeleteResourceResponse(w http.ResponseWriter) error {
-
 	w.Header().Set("X-Consistency-Token", response.Headers.XConsistencyToken)
 	w.WriteHeader(204)
 	return nil
@@ -3466,7 +3536,6 @@ type GetResource200JSONResponse struct {
 }
 
 func (response GetResource200JSONResponse) VisitGetResourceResponse(w http.ResponseWriter) error {
-
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3487,7 +3556,6 @@ type PatchResource200JSONResponse struct {
 }
 
 func (response PatchResource200JSONResponse) VisitPatchResourceResponse(w http.ResponseWriter) error {
-
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3508,7 +3576,6 @@ type DeleteRelation204Response struct {
 }
 
 func (response DeleteRelation204Response) VisitDeleteRelationResponse(w http.ResponseWriter) error {
-
 	w.Header().Set("X-Consistency-Token", response.Headers.XConsistencyToken)
 	w.WriteHeader(204)
 	return nil
@@ -3530,7 +3597,6 @@ type ListRelations200JSONResponse struct {
 }
 
 func (response ListRelations200JSONResponse) VisitListRelationsResponse(w http.ResponseWriter) error {
-
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3551,7 +3617,6 @@ type CreateRelation200JSONResponse struct {
 }
 
 func (response CreateRelation200JSONResponse) VisitCreateRelationResponse(w http.ResponseWriter) error {
-
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3560,7 +3625,6 @@ type CreateRelation201JSONResponse struct {
 }
 
 func (response CreateRelation201JSONResponse) VisitCreateRelationResponse(w http.ResponseWriter) error {
-
 	return web.WriteJSON(w, 201, response.Body)
 }
 
@@ -3626,6 +3690,9 @@ type StrictServerInterface interface {
 	// WriteRelations Create and delete many relations, all or none
 	// (POST /api/v1/resources/relations/bulk)
 	WriteRelations(ctx context.Context, request WriteRelationsRequestObject) (WriteRelationsResponseObject, error)
+	// Simulate What would the answer be after some changes?
+	// (POST /api/v1/resources/simulate)
+	Simulate(ctx context.Context, request SimulateRequestObject) (SimulateResponseObject, error)
 	// Watch Follow all changes
 	// (GET /api/v1/resources/watch)
 	Watch(ctx context.Context, request WatchRequestObject) (WatchResponseObject, error)
@@ -3969,6 +4036,23 @@ func (sh *strictHandler) WriteRelations(w http.ResponseWriter, r *http.Request, 
 	response, err := sh.ssi.WriteRelations(r.Context(), request)
 	if err == nil {
 		err = response.VisitWriteRelationsResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) Simulate(w http.ResponseWriter, r *http.Request) {
+	var request SimulateRequestObject
+	var body SimulateJSONRequestBody
+	if err := web.DecodeJSON(w, r, &body); err != nil {
+		sh.fail(w, r, err)
+		return
+	}
+	request.Body = &body
+	response, err := sh.ssi.Simulate(r.Context(), request)
+	if err == nil {
+		err = response.VisitSimulateResponse(w)
 	}
 	if err != nil {
 		sh.fail(w, r, err)
