@@ -14,7 +14,7 @@ import (
 // Assumption is changes that a question assumes: they are not made. The answer is the one that
 // the question would have after them.
 type Assumption struct {
-	Remove []WriteOp // relations that exist, at most MaxContextual
+	Remove []WriteOp // relations that are stored, also expired ones; at most MaxContextual
 	// Add are relations to create after those of Remove are deleted, at most MaxContextual. Like
 	// a write, they register
 	// their resources and replace the expiry and the condition of relations that exist.

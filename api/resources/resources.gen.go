@@ -1221,6 +1221,9 @@ type SimulateMeta struct {
 	// ConsistencyToken Names the state to which the assumption was applied.
 	ConsistencyToken string `json:"consistency_token"`
 
+	// ConsistencyTokenIgnored Of a check or a batch; as for these.
+	ConsistencyTokenIgnored bool `json:"consistency_token_ignored,omitzero"`
+
 	// Limit Of a list.
 	Limit int `json:"limit,omitzero"`
 
@@ -1833,6 +1836,7 @@ type MiddlewareFunc func(http.Handler) http.Handler
 
 // DeleteRelations operation middleware
 func (siw *ServerInterfaceWrapper) DeleteRelations(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -1964,6 +1968,7 @@ func (siw *ServerInterfaceWrapper) DeleteRelations(w http.ResponseWriter, r *htt
 
 // FindRelations operation middleware
 func (siw *ServerInterfaceWrapper) FindRelations(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -2087,6 +2092,7 @@ func (siw *ServerInterfaceWrapper) FindRelations(w http.ResponseWriter, r *http.
 
 // ListResourceTypes operation middleware
 func (siw *ServerInterfaceWrapper) ListResourceTypes(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -2132,6 +2138,7 @@ func (siw *ServerInterfaceWrapper) ListResourceTypes(w http.ResponseWriter, r *h
 
 // PutResourceType operation middleware
 func (siw *ServerInterfaceWrapper) PutResourceType(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -2172,6 +2179,7 @@ func (siw *ServerInterfaceWrapper) PutResourceType(w http.ResponseWriter, r *htt
 
 // ApplyResourceTypes operation middleware
 func (siw *ServerInterfaceWrapper) ApplyResourceTypes(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -2212,6 +2220,7 @@ func (siw *ServerInterfaceWrapper) ApplyResourceTypes(w http.ResponseWriter, r *
 
 // PlanResourceTypes operation middleware
 func (siw *ServerInterfaceWrapper) PlanResourceTypes(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.PlanResourceTypes(w, r)
 	}))
@@ -2225,6 +2234,7 @@ func (siw *ServerInterfaceWrapper) PlanResourceTypes(w http.ResponseWriter, r *h
 
 // DeleteResourceType operation middleware
 func (siw *ServerInterfaceWrapper) DeleteResourceType(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -2274,6 +2284,7 @@ func (siw *ServerInterfaceWrapper) DeleteResourceType(w http.ResponseWriter, r *
 
 // GetResourceType operation middleware
 func (siw *ServerInterfaceWrapper) GetResourceType(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -2299,6 +2310,7 @@ func (siw *ServerInterfaceWrapper) GetResourceType(w http.ResponseWriter, r *htt
 
 // ListResources operation middleware
 func (siw *ServerInterfaceWrapper) ListResources(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -2357,6 +2369,7 @@ func (siw *ServerInterfaceWrapper) ListResources(w http.ResponseWriter, r *http.
 
 // PutResource operation middleware
 func (siw *ServerInterfaceWrapper) PutResource(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -2397,6 +2410,7 @@ func (siw *ServerInterfaceWrapper) PutResource(w http.ResponseWriter, r *http.Re
 
 // Check operation middleware
 func (siw *ServerInterfaceWrapper) Check(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.Check(w, r)
 	}))
@@ -2410,6 +2424,7 @@ func (siw *ServerInterfaceWrapper) Check(w http.ResponseWriter, r *http.Request)
 
 // CheckBatch operation middleware
 func (siw *ServerInterfaceWrapper) CheckBatch(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.CheckBatch(w, r)
 	}))
@@ -2423,6 +2438,7 @@ func (siw *ServerInterfaceWrapper) CheckBatch(w http.ResponseWriter, r *http.Req
 
 // Expand operation middleware
 func (siw *ServerInterfaceWrapper) Expand(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.Expand(w, r)
 	}))
@@ -2436,6 +2452,7 @@ func (siw *ServerInterfaceWrapper) Expand(w http.ResponseWriter, r *http.Request
 
 // ListAllowedActions operation middleware
 func (siw *ServerInterfaceWrapper) ListAllowedActions(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListAllowedActions(w, r)
 	}))
@@ -2449,6 +2466,7 @@ func (siw *ServerInterfaceWrapper) ListAllowedActions(w http.ResponseWriter, r *
 
 // ListAllowedResources operation middleware
 func (siw *ServerInterfaceWrapper) ListAllowedResources(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListAllowedResources(w, r)
 	}))
@@ -2462,6 +2480,7 @@ func (siw *ServerInterfaceWrapper) ListAllowedResources(w http.ResponseWriter, r
 
 // CountAllowedResources operation middleware
 func (siw *ServerInterfaceWrapper) CountAllowedResources(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.CountAllowedResources(w, r)
 	}))
@@ -2475,6 +2494,7 @@ func (siw *ServerInterfaceWrapper) CountAllowedResources(w http.ResponseWriter, 
 
 // StreamAllowedResources operation middleware
 func (siw *ServerInterfaceWrapper) StreamAllowedResources(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.StreamAllowedResources(w, r)
 	}))
@@ -2488,6 +2508,7 @@ func (siw *ServerInterfaceWrapper) StreamAllowedResources(w http.ResponseWriter,
 
 // ListAllowedSubjects operation middleware
 func (siw *ServerInterfaceWrapper) ListAllowedSubjects(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListAllowedSubjects(w, r)
 	}))
@@ -2501,6 +2522,7 @@ func (siw *ServerInterfaceWrapper) ListAllowedSubjects(w http.ResponseWriter, r 
 
 // StreamAllowedSubjects operation middleware
 func (siw *ServerInterfaceWrapper) StreamAllowedSubjects(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.StreamAllowedSubjects(w, r)
 	}))
@@ -2514,6 +2536,7 @@ func (siw *ServerInterfaceWrapper) StreamAllowedSubjects(w http.ResponseWriter, 
 
 // WriteRelations operation middleware
 func (siw *ServerInterfaceWrapper) WriteRelations(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -2554,6 +2577,7 @@ func (siw *ServerInterfaceWrapper) WriteRelations(w http.ResponseWriter, r *http
 
 // Simulate operation middleware
 func (siw *ServerInterfaceWrapper) Simulate(w http.ResponseWriter, r *http.Request) {
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.Simulate(w, r)
 	}))
@@ -2567,6 +2591,7 @@ func (siw *ServerInterfaceWrapper) Simulate(w http.ResponseWriter, r *http.Reque
 
 // Watch operation middleware
 func (siw *ServerInterfaceWrapper) Watch(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -2599,6 +2624,7 @@ func (siw *ServerInterfaceWrapper) Watch(w http.ResponseWriter, r *http.Request)
 
 // DeleteResource operation middleware
 func (siw *ServerInterfaceWrapper) DeleteResource(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -2657,6 +2683,7 @@ func (siw *ServerInterfaceWrapper) DeleteResource(w http.ResponseWriter, r *http
 
 // GetResource operation middleware
 func (siw *ServerInterfaceWrapper) GetResource(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -2691,6 +2718,7 @@ func (siw *ServerInterfaceWrapper) GetResource(w http.ResponseWriter, r *http.Re
 
 // PatchResource operation middleware
 func (siw *ServerInterfaceWrapper) PatchResource(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -2749,6 +2777,7 @@ func (siw *ServerInterfaceWrapper) PatchResource(w http.ResponseWriter, r *http.
 
 // DeleteRelation operation middleware
 func (siw *ServerInterfaceWrapper) DeleteRelation(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -2807,6 +2836,7 @@ func (siw *ServerInterfaceWrapper) DeleteRelation(w http.ResponseWriter, r *http
 
 // ListRelations operation middleware
 func (siw *ServerInterfaceWrapper) ListRelations(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -2883,6 +2913,7 @@ func (siw *ServerInterfaceWrapper) ListRelations(w http.ResponseWriter, r *http.
 
 // CreateRelation operation middleware
 func (siw *ServerInterfaceWrapper) CreateRelation(w http.ResponseWriter, r *http.Request) {
+
 	var err error
 	_ = err
 
@@ -3129,6 +3160,7 @@ type DeleteRelations200JSONResponse struct {
 }
 
 func (response DeleteRelations200JSONResponse) VisitDeleteRelationsResponse(w http.ResponseWriter) error {
+
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3146,6 +3178,7 @@ type FindRelations200JSONResponse struct {
 }
 
 func (response FindRelations200JSONResponse) VisitFindRelationsResponse(w http.ResponseWriter) error {
+
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3163,6 +3196,7 @@ type ListResourceTypes200JSONResponse struct {
 }
 
 func (response ListResourceTypes200JSONResponse) VisitListResourceTypesResponse(w http.ResponseWriter) error {
+
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3181,6 +3215,7 @@ type PutResourceType200JSONResponse struct {
 }
 
 func (response PutResourceType200JSONResponse) VisitPutResourceTypeResponse(w http.ResponseWriter) error {
+
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3194,6 +3229,7 @@ type PutResourceType201JSONResponse struct {
 }
 
 func (response PutResourceType201JSONResponse) VisitPutResourceTypeResponse(w http.ResponseWriter) error {
+
 	w.Header().Set("Location", response.Headers.Location)
 	return web.WriteJSON(w, 201, response.Body)
 }
@@ -3213,6 +3249,7 @@ type ApplyResourceTypes200JSONResponse struct {
 }
 
 func (response ApplyResourceTypes200JSONResponse) VisitApplyResourceTypesResponse(w http.ResponseWriter) error {
+
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3230,6 +3267,7 @@ type PlanResourceTypes200JSONResponse struct {
 }
 
 func (response PlanResourceTypes200JSONResponse) VisitPlanResourceTypesResponse(w http.ResponseWriter) error {
+
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3248,6 +3286,7 @@ type DeleteResourceType204Response struct {
 }
 
 func (response DeleteResourceType204Response) VisitDeleteResourceTypeResponse(w http.ResponseWriter) error {
+
 	w.Header().Set("X-Consistency-Token", response.Headers.XConsistencyToken)
 	w.WriteHeader(204)
 	return nil
@@ -3267,6 +3306,7 @@ type GetResourceType200JSONResponse struct {
 }
 
 func (response GetResourceType200JSONResponse) VisitGetResourceTypeResponse(w http.ResponseWriter) error {
+
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3284,6 +3324,7 @@ type ListResources200JSONResponse struct {
 }
 
 func (response ListResources200JSONResponse) VisitListResourcesResponse(w http.ResponseWriter) error {
+
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3302,6 +3343,7 @@ type PutResource200JSONResponse struct {
 }
 
 func (response PutResource200JSONResponse) VisitPutResourceResponse(w http.ResponseWriter) error {
+
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3315,6 +3357,7 @@ type PutResource201JSONResponse struct {
 }
 
 func (response PutResource201JSONResponse) VisitPutResourceResponse(w http.ResponseWriter) error {
+
 	w.Header().Set("Location", response.Headers.Location)
 	return web.WriteJSON(w, 201, response.Body)
 }
@@ -3333,6 +3376,7 @@ type Check200JSONResponse struct {
 }
 
 func (response Check200JSONResponse) VisitCheckResponse(w http.ResponseWriter) error {
+
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3350,6 +3394,7 @@ type CheckBatch200JSONResponse struct {
 }
 
 func (response CheckBatch200JSONResponse) VisitCheckBatchResponse(w http.ResponseWriter) error {
+
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3367,6 +3412,7 @@ type Expand200JSONResponse struct {
 }
 
 func (response Expand200JSONResponse) VisitExpandResponse(w http.ResponseWriter) error {
+
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3384,6 +3430,7 @@ type ListAllowedActions200JSONResponse struct {
 }
 
 func (response ListAllowedActions200JSONResponse) VisitListAllowedActionsResponse(w http.ResponseWriter) error {
+
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3401,6 +3448,7 @@ type ListAllowedResources200JSONResponse struct {
 }
 
 func (response ListAllowedResources200JSONResponse) VisitListAllowedResourcesResponse(w http.ResponseWriter) error {
+
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3418,6 +3466,7 @@ type CountAllowedResources200JSONResponse struct {
 }
 
 func (response CountAllowedResources200JSONResponse) VisitCountAllowedResourcesResponse(w http.ResponseWriter) error {
+
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3444,6 +3493,7 @@ type ListAllowedSubjects200JSONResponse struct {
 }
 
 func (response ListAllowedSubjects200JSONResponse) VisitListAllowedSubjectsResponse(w http.ResponseWriter) error {
+
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3471,6 +3521,7 @@ type WriteRelations200JSONResponse struct {
 }
 
 func (response WriteRelations200JSONResponse) VisitWriteRelationsResponse(w http.ResponseWriter) error {
+
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3488,6 +3539,7 @@ type Simulate200JSONResponse struct {
 }
 
 func (response Simulate200JSONResponse) VisitSimulateResponse(w http.ResponseWriter) error {
+
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3516,6 +3568,7 @@ type DeleteResource204Response struct {
 }
 
 func (response DeleteResource204Response) VisitDeleteResourceResponse(w http.ResponseWriter) error {
+
 	w.Header().Set("X-Consistency-Token", response.Headers.XConsistencyToken)
 	w.WriteHeader(204)
 	return nil
@@ -3536,6 +3589,7 @@ type GetResource200JSONResponse struct {
 }
 
 func (response GetResource200JSONResponse) VisitGetResourceResponse(w http.ResponseWriter) error {
+
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3556,6 +3610,7 @@ type PatchResource200JSONResponse struct {
 }
 
 func (response PatchResource200JSONResponse) VisitPatchResourceResponse(w http.ResponseWriter) error {
+
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3576,6 +3631,7 @@ type DeleteRelation204Response struct {
 }
 
 func (response DeleteRelation204Response) VisitDeleteRelationResponse(w http.ResponseWriter) error {
+
 	w.Header().Set("X-Consistency-Token", response.Headers.XConsistencyToken)
 	w.WriteHeader(204)
 	return nil
@@ -3597,6 +3653,7 @@ type ListRelations200JSONResponse struct {
 }
 
 func (response ListRelations200JSONResponse) VisitListRelationsResponse(w http.ResponseWriter) error {
+
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3617,6 +3674,7 @@ type CreateRelation200JSONResponse struct {
 }
 
 func (response CreateRelation200JSONResponse) VisitCreateRelationResponse(w http.ResponseWriter) error {
+
 	return web.WriteJSON(w, 200, response.Body)
 }
 
@@ -3625,6 +3683,7 @@ type CreateRelation201JSONResponse struct {
 }
 
 func (response CreateRelation201JSONResponse) VisitCreateRelationResponse(w http.ResponseWriter) error {
+
 	return web.WriteJSON(w, 201, response.Body)
 }
 

@@ -153,7 +153,7 @@ func (h *Handlers) simulateChecks(ctx context.Context, in *SimulateInput, assume
 		d := decisionOf(decisions[0])
 		body.Data.Check = &d
 	}
-	body.Meta = SimulateMeta{RequestID: info.RequestID, ConsistencyToken: c.response.Token}
+	body.Meta = SimulateMeta{RequestID: info.RequestID, ConsistencyToken: c.response.Token, ConsistencyTokenIgnored: c.response.TokenIgnored}
 
 	// The same state without the assumption.
 	req.Reasons, req.Denials = false, false
