@@ -61,6 +61,8 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"checks_explain_their_answers":                             checks,
 	"a_token_shows_its_write":                                  consistency,
 	"questions_have_answers_of_an_earlier_time":                past,
+	"questions_have_answers_under_assumptions":                 simulate,
+	"invalid_assumptions_are_refused":                          simulateRefused,
 	"a_batch_answers_each_check":                               batch,
 	"a_denial_names_sufficient_changes":                        denials,
 	"a_batch_is_about_several_subjects":                        batchOfSeveral,

@@ -287,7 +287,7 @@ func faults(t *testing.T) {
 				"/api/v1/resources/check", "/api/v1/resources/check-batch", path("document", "d") + "/relations",
 				"/api/v1/resources/list-resources", "/api/v1/resources/list-resources/stream",
 				"/api/v1/resources/list-resources/count", "/api/v1/resources/list-actions", "/api/v1/resources/list-proofs",
-				"/api/v1/resources/list-subjects", "/api/v1/resources/list-subjects/stream", "/api/v1/resources/expand", planPath, planPath + "/stream",
+				"/api/v1/resources/list-subjects", "/api/v1/resources/list-subjects/stream", "/api/v1/resources/expand", planPath, planPath + "/stream", simulatePath,
 				"/access/v1/evaluation", "/access/v1/evaluations", "/access/v1/search/subject", "/access/v1/search/resource", "/access/v1/search/action",
 			} {
 				if tc.code == "check_too_complex" && strings.HasSuffix(target, "/relations") {
@@ -300,6 +300,9 @@ func faults(t *testing.T) {
 				in := body
 				if strings.HasPrefix(target, "/access/") {
 					in = evaluation(user("u"), "view", "document", "d")
+				}
+				if target == simulatePath {
+					in = object{"assume": object{}, "check": check(user("u"), "view", resource("document", "d"))}
 				}
 				a := c.want(t, tc.status, tc.code, "POST", target, in)
 				if strings.Contains(a.text, "secret") {

@@ -28,6 +28,7 @@ const (
 	proofsPath    = "/api/v1/resources/list-proofs"
 	subjectsPath  = "/api/v1/resources/list-subjects"
 	expandPath    = "/api/v1/resources/expand"
+	simulatePath  = "/api/v1/resources/simulate"
 	watchPath     = "/api/v1/resources/watch"
 )
 

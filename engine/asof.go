@@ -27,7 +27,7 @@ func (e *Engine) asOf(ctx context.Context, tenantID string, c Consistency) (Cons
 	if err != nil {
 		return c, nil, err
 	}
-	return Consistency{Mode: Exactly, Token: c.Token}, func() time.Time { return instant }, nil
+	return Consistency{Mode: Exactly, Token: c.Token, Assume: c.Assume}, func() time.Time { return instant }, nil
 }
 
 // tokenAt returns the token of the newest revision committed at or before an instant.

@@ -20,7 +20,7 @@ import (
 // errors of their own (see [Decision.Err]). The error of the request is one of
 // [*InvalidSubjectError], [*TooManyContextualError], [*ContextualError],
 // [*BudgetError], [*fair.ExhaustedError], [ErrTokenInvalid], [ErrTokenUnknown],
-// [ErrTokenExpired], the context's, or the store's.
+// [ErrTokenExpired], [*PastError], [*AssumptionError], the context's, or the store's.
 func (e *Engine) Check(ctx context.Context, tenantID string, req CheckRequest) (*CheckResponse, error) {
 	res := new(CheckResponse)
 	if err := e.CheckInto(ctx, tenantID, &req, res); err != nil {

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"stonetown/engine/internal/work"
 	"stonetown/schema"
@@ -87,7 +86,7 @@ func (e *Engine) PlanTypes(ctx context.Context, tenantID string, req PlanRequest
 	p.affect(at, plan)
 	snapshot := e.store.Snapshot(tenantID, at.revision)
 	gone := p.gone()
-	removed := slices.DeleteFunc(slices.Clone(gone), func(f tuplestore.Filter) bool { return f.Crowded })
+	removed := forbidden(gone)
 	planned := at
 	planned.compiled = p.compiled
 	if len(gone)+len(req.Renames) > 0 {
@@ -106,7 +105,7 @@ func (e *Engine) PlanTypes(ctx context.Context, tenantID string, req PlanRequest
 		if err != nil {
 			return err
 		}
-		after, err := e.checkAt(ctx, p.snapshot(without{snapshot, removed}), planned, p.rename(req), l)
+		after, err := e.checkAt(ctx, p.snapshot(&assumed{Snapshot: snapshot, gone: removed}), planned, p.rename(req), l)
 		plan.Answers = make([]PlannedAnswer, len(before))
 		for i := range before {
 			plan.Answers[i] = PlannedAnswer{before[i], after[i]}
@@ -167,19 +166,6 @@ func illegal(ctx context.Context, s tuplestore.Snapshot, filters []tuplestore.Fi
 		}
 	}
 	return all, nil
-}
-
-// without is a snapshot without the tuples that filters select, for questions.
-type without struct {
-	tuplestore.Snapshot
-	gone []tuplestore.Filter
-}
-
-func (s without) Find(ctx context.Context, l tuplestore.Lookup) ([]tuplestore.Fact, error) {
-	found, err := s.Snapshot.Find(ctx, l)
-	return slices.DeleteFunc(found, func(fact tuplestore.Fact) bool {
-		return slices.ContainsFunc(s.gone, func(f tuplestore.Filter) bool { return f.Matches(fact) })
-	}), err
 }
 
 // checkAt answers the questions of a plan at a position that need not be one of the tenant's.

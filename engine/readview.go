@@ -53,6 +53,9 @@ func (e *Engine) readView(ctx context.Context, tenantID string, c Consistency, l
 			return v, err
 		}
 	}
+	if c.Assume != nil && !c.Assume.Instant.IsZero() {
+		v.clock = c.Assume.clock
+	}
 	if v.tokenIgnored, err = t.rlock(ctx, c); err != nil {
 		return v, err
 	}
@@ -64,10 +67,12 @@ func (e *Engine) readView(ctx context.Context, tenantID string, c Consistency, l
 			if v.at, err = e.past(ctx, tenantID, v.at, snapshot); err != nil {
 				return v, err
 			}
-			v.goCold(snapshot)
-			v.describe(ctx)
-			return v, nil
+			return v, v.goColdWith(ctx, tenantID, snapshot, c.Assume)
 		}
+	}
+	if c.Assume.changesState() {
+		t.mu.RUnlock()
+		return v, v.goColdWith(ctx, tenantID, e.store.Snapshot(tenantID, v.at.revision), c.Assume)
 	}
 	if e.resident.scant.Load() {
 		t.heat.add()
@@ -90,6 +95,18 @@ func (v *readView) describe(ctx context.Context) {
 	span := tracing.Current(ctx)
 	span.Int("stonetown.revision", int(v.at.revision))
 	span.Bool("stonetown.resident", v.locked != nil)
+}
+
+// goColdWith makes the view one of a snapshot after the changes of an assumption, if any.
+func (v *readView) goColdWith(ctx context.Context, tenantID string, snapshot tuplestore.Snapshot, a *Assumption) (err error) {
+	if a.changesState() {
+		if snapshot, err = v.assume(ctx, tenantID, snapshot, a); err != nil {
+			return err
+		}
+	}
+	v.goCold(snapshot)
+	v.describe(ctx)
+	return nil
 }
 
 func (v *readView) goCold(snapshot tuplestore.Snapshot) {

@@ -17,6 +17,8 @@ type Consistency struct {
 	Token string // AtLeast, Exactly, AsOf: as returned by a write or an earlier request
 	// Instant is of the mode AsOf.
 	Instant time.Time
+	// Assume has changes to assume to the state, if not nil.
+	Assume *Assumption
 }
 
 // Following returns the consistency of a later page of an answer, whose revision a token names.

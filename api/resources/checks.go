@@ -36,37 +36,42 @@ func (h *Handlers) Check(ctx context.Context, request CheckRequestObject) (Check
 	in := request.Body
 	c := bufferPool.Get().(*buffers)
 	defer c.release()
-	var v validation
-	req := &c.request
-	req.Subject = v.subject("", in.Subject)
-	req.Queries = append(req.Queries, engine.Query{Resource: v.resource("resource/", in.Resource.Type, in.Resource.ExternalID), Action: in.Action})
-	req.Consistency = v.consistency(in.Consistency, in.ConsistencyToken, in.At)
-	req.Reasons, req.Denials = in.Debug, in.Debug
-	req.Context = v.context(in.Context)
-	v.Text("", "action", in.Action)
-	var err error
-	if req.Contextual, err = v.contextual(in.ContextualRelations); err != nil {
-		return nil, err
-	}
-	if err := v.Err(); err != nil {
+	if err := checkRequest(in, &c.request); err != nil {
 		return nil, err
 	}
 	at := web.InfoOf(ctx)
-	if err := h.Engine.CheckInto(ctx, at.Tenant.ID, req, &c.response); err != nil {
+	if err := h.Engine.CheckInto(ctx, at.Tenant.ID, &c.request, &c.response); err != nil {
 		return nil, err
 	}
 	decision := c.response.Decisions[0]
 	if decision.Err != nil {
 		return nil, decision.Err
 	}
-	warnOfChecks(at, req, &c.response)
+	warnOfChecks(at, &c.request, &c.response)
 	answer := checkAnswer{allowed: decision.Allowed, meta: checkMeta(at, &c.response)}
 	if !in.Debug {
 		return answer, nil
 	}
-	return Check200JSONResponse{Body: CheckAnswer{Data: CheckDecision{
-		Allowed: decision.Allowed, Reasons: reasons(decision.Reasons), Denial: denial(decision.Denial),
-	}, Meta: answer.meta}}, nil
+	return Check200JSONResponse{Body: CheckAnswer{Data: decisionOf(decision), Meta: answer.meta}}, nil
+}
+
+func decisionOf(d engine.Decision) CheckDecision {
+	return CheckDecision{Allowed: d.Allowed, Reasons: reasons(d.Reasons), Denial: denial(d.Denial)}
+}
+
+// checkRequest converts a check to the request.
+func checkRequest(in *CheckInput, req *engine.CheckRequest) (err error) {
+	var v validation
+	req.Subject = v.subject("", in.Subject)
+	req.Queries = append(req.Queries, engine.Query{Resource: v.resource("resource/", in.Resource.Type, in.Resource.ExternalID), Action: in.Action})
+	req.Consistency = v.consistency(in.Consistency, in.ConsistencyToken, in.At)
+	req.Reasons, req.Denials = in.Debug, in.Debug
+	req.Context = v.context(in.Context)
+	v.Text("", "action", in.Action)
+	if req.Contextual, err = v.contextual(in.ContextualRelations); err != nil {
+		return err
+	}
+	return v.Err()
 }
 
 func reasons(list []engine.Reason) []Reason {
@@ -110,17 +115,27 @@ func denial(d *engine.Denial) *Denial {
 
 // CheckBatch answers many checks, about the subject of the request or their own.
 func (h *Handlers) CheckBatch(ctx context.Context, request CheckBatchRequestObject) (CheckBatchResponseObject, error) {
-	in := request.Body
-	if len(in.Checks) > maxBatch {
-		return nil, tooMany("checks", maxBatch)
-	}
 	c := bufferPool.Get().(*buffers)
 	defer c.release()
+	if err := batchRequest(request.Body, &c.request); err != nil {
+		return nil, err
+	}
+	at := web.InfoOf(ctx)
+	if err := h.Engine.CheckInto(ctx, at.Tenant.ID, &c.request, &c.response); err != nil {
+		return nil, err
+	}
+	return newBatchAnswer(c.response.Decisions, checkMeta(at, &c.response)), nil
+}
+
+// batchRequest converts a batch of checks to the request.
+func batchRequest(in *CheckBatchInput, req *engine.CheckRequest) error {
+	if len(in.Checks) > maxBatch {
+		return tooMany("checks", maxBatch)
+	}
 	var v validation
 	if len(in.Checks) == 0 {
 		v.Add("checks", "required", "must have at least one item")
 	}
-	req := &c.request
 	common := in.Subject
 	for i := range in.Checks {
 		if common == nil && in.Checks[i].Subject == nil {
@@ -134,7 +149,7 @@ func (h *Handlers) CheckBatch(ctx context.Context, request CheckBatchRequestObje
 	req.Context = v.context(in.Context)
 	var err error
 	if req.Contextual, err = v.contextual(in.ContextualRelations); err != nil {
-		return nil, err
+		return err
 	}
 	for i := range in.Checks {
 		item := &in.Checks[i]
@@ -151,15 +166,7 @@ func (h *Handlers) CheckBatch(ctx context.Context, request CheckBatchRequestObje
 			v.Faults = append(v.Faults, web.FieldError{Field: path + f.Field, Code: f.Code, Message: path + f.Message})
 		}
 	}
-	if err := v.Err(); err != nil {
-		return nil, err
-	}
-	at := web.InfoOf(ctx)
-	if err := h.Engine.CheckInto(ctx, at.Tenant.ID, req, &c.response); err != nil {
-		return nil, err
-	}
-	warnOfChecks(at, req, &c.response)
-	return newBatchAnswer(c.response.Decisions, checkMeta(at, &c.response)), nil
+	return v.Err()
 }
 
 func checkMeta(info *web.RequestInfo, answer *engine.CheckResponse) CheckMeta {

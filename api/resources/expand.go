@@ -24,7 +24,12 @@ type expandPosition struct {
 
 // Expand returns the derivation of a set of subjects.
 func (h *Handlers) Expand(ctx context.Context, request ExpandRequestObject) (ExpandResponseObject, error) {
-	info, in := web.InfoOf(ctx), request.Body
+	body, err := h.expansion(ctx, request.Body, premise{})
+	return Expand200JSONResponse{Body: body}, err
+}
+
+func (h *Handlers) expansion(ctx context.Context, in *ExpandInput, p premise) (body ExpandAnswer, err error) {
+	info := web.InfoOf(ctx)
 	var v validation
 	req := engine.ExpandRequest{
 		Resource: v.resource("resource/", in.Resource.Type, in.Resource.ExternalID), Action: in.Action, Depth: defaultDepth,
@@ -43,40 +48,37 @@ func (h *Handlers) Expand(ctx context.Context, request ExpandRequestObject) (Exp
 	} else if in.Cursor != "" {
 		v.Add("limit", "required", "must be present with a cursor")
 	}
-	var err error
 	if req.Contextual, err = v.contextual(in.ContextualRelations); err != nil {
-		return nil, err
+		return body, err
 	}
 	if err := v.Err(); err != nil {
-		return nil, err
+		return body, err
 	}
 	bound := *in
 	bound.Cursor, bound.Limit = "", nil
-	list := filters("expand", bound)
+	list := append(filters("expand", bound), p.filters...)
 	if in.Cursor != "" {
 		var at expandPosition
 		if err := h.Cursors.Resume(info.Tenant.ID, list, in.Cursor, &at); err != nil {
-			return nil, err
+			return body, err
 		}
 		req.From, req.Consistency = &at.Place, req.Consistency.Following(at.Token)
 	}
+	req.Consistency.Assume = p.assume
 	tree, err := h.Engine.Expand(ctx, info.Tenant.ID, req)
 	if err != nil {
-		return nil, err
+		return body, err
 	}
 	if u := h.uses(info); u.any() {
 		u.action(req.Resource.Type, req.Action)
 		u.relations(req.Contextual)
 		u.warn(info)
 	}
-	body := ExpandAnswer{Meta: tokenMeta(info, tree.Token)}
+	body.Meta = tokenMeta(info, tree.Token)
 	body.Data, err = wireTree(tree.Root, func(next *engine.ExpansionPlace) (string, error) {
 		return h.Cursors.Next(info.Tenant.ID, list, expandPosition{tree.Token, *next})
 	})
-	if err != nil {
-		return nil, err
-	}
-	return Expand200JSONResponse{Body: body}, nil
+	return body, err
 }
 
 // wireTree represents a node; cursor encodes where one continues.

@@ -67,10 +67,15 @@ func filters(list string, in any) []string {
 
 // ListAllowedResources lists a page of the resources that a subject is allowed.
 func (h *Handlers) ListAllowedResources(ctx context.Context, request ListAllowedResourcesRequestObject) (ListAllowedResourcesResponseObject, error) {
-	info, in := web.InfoOf(ctx), request.Body
+	body, err := h.allowedResources(ctx, request.Body, premise{})
+	return ListAllowedResources200JSONResponse{Body: body}, err
+}
+
+func (h *Handlers) allowedResources(ctx context.Context, in *ListResourcesInput, p premise) (body AllowedResourceList, err error) {
+	info := web.InfoOf(ctx)
 	limit, err := web.Limit(in.Limit)
 	if err != nil {
-		return nil, err
+		return body, err
 	}
 	req, list, err := resourcesRequest(StreamResourcesInput{
 		Action: in.Action, At: in.At, Consistency: in.Consistency, ConsistencyToken: in.ConsistencyToken,
@@ -78,19 +83,21 @@ func (h *Handlers) ListAllowedResources(ctx context.Context, request ListAllowed
 		Queries: in.Queries, Subject: in.Subject, Type: in.Type,
 	})
 	if err != nil {
-		return nil, err
+		return body, err
 	}
+	list = append(list, p.filters...)
 	after, err := h.resume(info, list, in.Cursor, &req.Consistency)
 	if err != nil {
-		return nil, err
+		return body, err
 	}
+	req.Consistency.Assume = p.assume
 	if after.After != "" {
 		req.After = tuplestore.Object{Type: cmp.Or(after.Type, in.Type), ID: after.After}
 	}
 	req.Limit = limit + 1
 	found, err := h.listAllowed(ctx, info, req)
 	if err != nil {
-		return nil, err
+		return body, err
 	}
 	resources, last := found.Resources, listPosition{}
 	if len(resources) > limit {
@@ -100,14 +107,11 @@ func (h *Handlers) ListAllowedResources(ctx context.Context, request ListAllowed
 			last.Type = resources[limit-1].Type
 		}
 	}
-	var body AllowedResourceList
 	for _, r := range resources {
 		body.Data = append(body.Data, allowedResource(r, in.Queries))
 	}
-	if body.Meta, err = h.pageMeta(info, list, limit, found.Token, last); err != nil {
-		return nil, err
-	}
-	return ListAllowedResources200JSONResponse{Body: body}, nil
+	body.Meta, err = h.pageMeta(info, list, limit, found.Token, last)
+	return body, err
 }
 
 // StreamAllowedResources lists all resources that a subject is allowed.
@@ -244,22 +248,27 @@ func (v *validation) ids(prefix string, ids []string) (string, []string, error) 
 
 // ListAllowedActions lists the actions that a subject may perform on a resource.
 func (h *Handlers) ListAllowedActions(ctx context.Context, request ListAllowedActionsRequestObject) (ListAllowedActionsResponseObject, error) {
-	info, in := web.InfoOf(ctx), request.Body
+	body, err := h.allowedActions(ctx, request.Body, premise{})
+	return ListAllowedActions200JSONResponse{Body: body}, err
+}
+
+func (h *Handlers) allowedActions(ctx context.Context, in *ListActionsInput, p premise) (body AllowedActionList, err error) {
+	info := web.InfoOf(ctx)
 	var v validation
 	req := engine.ListActionsRequest{
 		Subject: v.subject("", in.Subject), Resource: v.resource("resource/", in.Resource.Type, in.Resource.ExternalID),
 		Context: v.context(in.Context), Consistency: v.consistency(in.Consistency, in.ConsistencyToken, in.At),
 	}
-	var err error
 	if req.Contextual, err = v.contextual(in.ContextualRelations); err != nil {
-		return nil, err
+		return body, err
 	}
 	if err := v.Err(); err != nil {
-		return nil, err
+		return body, err
 	}
+	req.Consistency.Assume = p.assume
 	found, err := h.Engine.ListActions(ctx, info.Tenant.ID, req)
 	if err != nil {
-		return nil, err
+		return body, err
 	}
 	if u := h.uses(info); u.any() {
 		u.subject(req.Subject)
@@ -267,18 +276,22 @@ func (h *Handlers) ListAllowedActions(ctx context.Context, request ListAllowedAc
 		u.relations(req.Contextual)
 		u.warn(info)
 	}
-	body := AllowedActionList{Meta: tokenMeta(info, found.Token)}
-	body.Data.Actions = found.Actions
-	return ListAllowedActions200JSONResponse{Body: body}, nil
+	body.Meta, body.Data.Actions = tokenMeta(info, found.Token), found.Actions
+	return body, nil
 }
 
 // ListAllowedSubjects lists a page of the subjects that may perform an action on a
 // resource.
 func (h *Handlers) ListAllowedSubjects(ctx context.Context, request ListAllowedSubjectsRequestObject) (ListAllowedSubjectsResponseObject, error) {
-	info, in := web.InfoOf(ctx), request.Body
+	body, err := h.allowedSubjects(ctx, request.Body, premise{})
+	return ListAllowedSubjects200JSONResponse{Body: body}, err
+}
+
+func (h *Handlers) allowedSubjects(ctx context.Context, in *ListSubjectsInput, p premise) (body AllowedSubjectList, err error) {
+	info := web.InfoOf(ctx)
 	limit, err := web.Limit(in.Limit)
 	if err != nil {
-		return nil, err
+		return body, err
 	}
 	req, list, err := subjectsRequest(StreamSubjectsInput{
 		Action: in.Action, At: in.At, Consistency: in.Consistency, ConsistencyToken: in.ConsistencyToken, Context: in.Context,
@@ -286,31 +299,30 @@ func (h *Handlers) ListAllowedSubjects(ctx context.Context, request ListAllowedS
 		SubjectRelation: in.SubjectRelation, SubjectType: in.SubjectType,
 	})
 	if err != nil {
-		return nil, err
+		return body, err
 	}
+	list = append(list, p.filters...)
 	after, err := h.resume(info, list, in.Cursor, &req.Consistency)
 	if err != nil {
-		return nil, err
+		return body, err
 	}
+	req.Consistency.Assume = p.assume
 	req.After = after.After
 	req.Limit = limit + 1
 	found, err := h.listSubjects(ctx, info, req)
 	if err != nil {
-		return nil, err
+		return body, err
 	}
 	entries, last := found.Entries, listPosition{}
 	if len(entries) > limit {
 		entries, last.After = entries[:limit], entries[limit-1].Subject.ID
 	}
-	var body AllowedSubjectList
 	for _, e := range entries {
 		named := engine.SubjectDocumentOf(e.Subject)
 		body.Data = append(body.Data, AllowedSubject{Type: named.Type, ID: named.ID, Relation: named.Relation, Excluded: e.Excluded})
 	}
-	if body.Meta, err = h.pageMeta(info, list, limit, found.Token, last); err != nil {
-		return nil, err
-	}
-	return ListAllowedSubjects200JSONResponse{Body: body}, nil
+	body.Meta, err = h.pageMeta(info, list, limit, found.Token, last)
+	return body, err
 }
 
 // StreamAllowedSubjects lists all subjects that may perform an action on a resource.

@@ -16,10 +16,15 @@ type proofPosition struct {
 
 // ListProofs lists a page of the proofs of a check.
 func (h *Handlers) ListProofs(ctx context.Context, request ListProofsRequestObject) (ListProofsResponseObject, error) {
-	info, in := web.InfoOf(ctx), request.Body
+	body, err := h.proofs(ctx, request.Body, premise{})
+	return ListProofs200JSONResponse{Body: body}, err
+}
+
+func (h *Handlers) proofs(ctx context.Context, in *ListProofsInput, p premise) (body ProofList, err error) {
+	info := web.InfoOf(ctx)
 	limit, err := web.Limit(in.Limit)
 	if err != nil {
-		return nil, err
+		return body, err
 	}
 	var v validation
 	req := engine.ListProofsRequest{
@@ -28,24 +33,25 @@ func (h *Handlers) ListProofs(ctx context.Context, request ListProofsRequestObje
 	}
 	v.Text("", "action", in.Action)
 	if req.Contextual, err = v.contextual(in.ContextualRelations); err != nil {
-		return nil, err
+		return body, err
 	}
 	if err := v.Err(); err != nil {
-		return nil, err
+		return body, err
 	}
 	bound := *in
 	bound.Cursor, bound.Limit = "", nil
-	list := filters("proofs", bound)
+	list := append(filters("listProofs", bound), p.filters...)
 	if in.Cursor != "" {
 		var after proofPosition
 		if err := h.Cursors.Resume(info.Tenant.ID, list, in.Cursor, &after); err != nil {
-			return nil, err
+			return body, err
 		}
 		req.From, req.Consistency = after.Next, req.Consistency.Following(after.Token)
 	}
+	req.Consistency.Assume = p.assume
 	found, err := h.Engine.ListProofs(ctx, info.Tenant.ID, req)
 	if err != nil {
-		return nil, err
+		return body, err
 	}
 	if u := h.uses(info); u.any() {
 		u.subject(req.Subject)
@@ -53,16 +59,16 @@ func (h *Handlers) ListProofs(ctx context.Context, request ListProofsRequestObje
 		u.relations(req.Contextual)
 		u.warn(info)
 	}
-	body := ProofList{Meta: ProofListMeta{
+	body.Meta = ProofListMeta{
 		RequestID: info.RequestID, Limit: limit, Truncated: found.Truncated, ConsistencyToken: found.Token,
-	}}
-	for _, p := range found.Proofs {
-		body.Data = append(body.Data, Proof{Reasons: reasons(p.Reasons), ExpiresAt: document.Timestamp(p.Until)})
+	}
+	for _, found := range found.Proofs {
+		body.Data = append(body.Data, Proof{Reasons: reasons(found.Reasons), ExpiresAt: document.Timestamp(found.Until)})
 	}
 	if found.Next != nil {
 		if body.Meta.NextCursor, err = h.next(info, list, proofPosition{found.Token, found.Next}); err != nil {
-			return nil, err
+			return body, err
 		}
 	}
-	return ListProofs200JSONResponse{Body: body}, nil
+	return body, nil
 }

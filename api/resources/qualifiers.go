@@ -40,12 +40,17 @@ func (v *validation) context(value jsontext.Value) map[string]any {
 
 // contextual reads the contextual relations of a request.
 func (v *validation) contextual(in []ContextualRelation) ([]engine.WriteOp, error) {
+	return v.relations("contextual_relations", in)
+}
+
+// relations reads a list of at most [engine.MaxContextual] relations.
+func (v *validation) relations(field string, in []ContextualRelation) ([]engine.WriteOp, error) {
 	if len(in) > engine.MaxContextual {
-		return nil, tooMany("contextual_relations", engine.MaxContextual)
+		return nil, tooMany(field, engine.MaxContextual)
 	}
 	var ops []engine.WriteOp
 	for i, r := range in {
-		path := "contextual_relations/" + strconv.Itoa(i) + "/"
+		path := field + "/" + strconv.Itoa(i) + "/"
 		op := engine.WriteOp{
 			Resource: v.resource(path+"resource/", r.Resource.Type, r.Resource.ExternalID),
 			Relation: r.Relation,

@@ -170,6 +170,26 @@ type ApplyInput struct {
 	Types []ResourceTypeInput `json:"types,omitempty"`
 }
 
+// Assumption defines model for Assumption.
+type Assumption struct {
+	// Instant The time by which relations expire. Conditions with a time take theirs from `context`.
+	Instant   *string `json:"instant,omitempty"`
+	Relations struct {
+		// Add Relations that hold for this request only, as if they had been written. One
+		// whose `expires_at` has passed does not exist. They are added to the relations
+		// written, also where a resource may have one (`cardinality: one`).
+		Add    ContextualRelations `json:"add,omitempty"`
+		Remove []RemovedRelation   `json:"remove,omitempty"`
+	} `json:"relations,omitempty"`
+	ResourceTypes struct {
+		// Delete Names of types to delete.
+		Delete []string `json:"delete,omitempty"`
+
+		// Types Types to define, or to replace.
+		Types []ResourceTypeInput `json:"types,omitempty"`
+	} `json:"resource_types,omitempty"`
+}
+
 // Attributes Free-form, stored for the caller and ignored by checks. At most 16 KiB.
 type Attributes = jsontext.Value
 
@@ -1158,6 +1178,22 @@ type RelationsDeleted struct {
 	Meta DeletionMeta `json:"meta"`
 }
 
+// RemovedRelation defines model for RemovedRelation.
+type RemovedRelation struct {
+	Relation string      `json:"relation"`
+	Resource ResourceRef `json:"resource"`
+
+	// Subject A user, a group (which means its members), a resource, the holders of a
+	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
+	// are opaque: people may live in another directory.
+	//
+	// A question about everyone of a type asks about a subject that no relation
+	// names individually. Only relations to everyone count, for and against:
+	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+	// subjects that may not are those that `list-subjects` returns as excluded.
+	Subject Subject `json:"subject"`
+}
+
 // Resource defines model for Resource.
 type Resource = resources.Document
 
@@ -1261,6 +1297,59 @@ type ResourceWritten struct {
 // Rewrite A userset rewrite (Zanzibar, section 2.3.1): where the subjects of a
 // relation come from.
 type Rewrite = engine.RewriteDocument
+
+// SimulateAnswer defines model for SimulateAnswer.
+type SimulateAnswer struct {
+	// Data The `data` of the operation that was asked, under its name.
+	Data struct {
+		// Before The decisions of `check` and `check_batch` without the assumption. Absent if the
+		// question is not valid without it.
+		Before      []PlannedDecision `json:"before,omitzero"`
+		Check       *CheckDecision    `json:"check,omitzero"`
+		CheckBatch  []PlannedDecision `json:"check_batch,omitzero"`
+		Expand      *ExpandNode       `json:"expand,omitzero"`
+		ListActions struct {
+			Actions []string `json:"actions"`
+		} `json:"list_actions,omitzero"`
+		ListProofs    []Proof           `json:"list_proofs,omitzero"`
+		ListResources []AllowedResource `json:"list_resources,omitzero"`
+		ListSubjects  []AllowedSubject  `json:"list_subjects,omitzero"`
+	} `json:"data"`
+	Meta SimulateMeta `json:"meta"`
+}
+
+// SimulateInput An assumption and exactly one question.
+type SimulateInput struct {
+	Assume      *Assumption       `json:"assume"`
+	Check       *CheckInput       `json:"check,omitempty"`
+	CheckBatch  *CheckBatchInput  `json:"check_batch,omitempty"`
+	Expand      *ExpandInput      `json:"expand,omitempty"`
+	ListActions *ListActionsInput `json:"list_actions,omitempty"`
+	ListProofs  *ListProofsInput  `json:"list_proofs,omitempty"`
+
+	// ListResources Either `type` and `action`, or `queries`.
+	ListResources *ListResourcesInput `json:"list_resources,omitempty"`
+	ListSubjects  *ListSubjectsInput  `json:"list_subjects,omitempty"`
+}
+
+// SimulateMeta defines model for SimulateMeta.
+type SimulateMeta struct {
+	// ConsistencyToken Names the state to which the assumption was applied.
+	ConsistencyToken string `json:"consistency_token"`
+
+	// ConsistencyTokenIgnored Of a check or a batch; as for these.
+	ConsistencyTokenIgnored bool `json:"consistency_token_ignored,omitzero"`
+
+	// Limit Of a list.
+	Limit int `json:"limit,omitzero"`
+
+	// NextCursor Of a list, in which null ends it.
+	NextCursor *string `json:"next_cursor"`
+	RequestID  string  `json:"request_id"`
+
+	// Truncated Of a list of proofs; as for it.
+	Truncated bool `json:"truncated,omitzero"`
+}
 
 // StreamMeta defines model for StreamMeta.
 type StreamMeta struct {
@@ -1798,6 +1887,9 @@ type StreamAllowedSubjectsJSONRequestBody = StreamSubjectsInput
 // WriteRelationsJSONRequestBody defines body for WriteRelations for application/json ContentType.
 type WriteRelationsJSONRequestBody = BulkInput
 
+// SimulateJSONRequestBody defines body for Simulate for application/json ContentType.
+type SimulateJSONRequestBody = SimulateInput
+
 // PatchResourceJSONRequestBody defines body for PatchResource for application/json ContentType.
 type PatchResourceJSONRequestBody = ResourcePatch
 
@@ -1875,6 +1967,9 @@ type ServerInterface interface {
 	// WriteRelations Create and delete many relations, all or none
 	// (POST /api/v1/resources/relations/bulk)
 	WriteRelations(w http.ResponseWriter, r *http.Request, params WriteRelationsParams)
+	// Simulate What would the answer be after some changes?
+	// (POST /api/v1/resources/simulate)
+	Simulate(w http.ResponseWriter, r *http.Request)
 	// Watch Follow all changes
 	// (GET /api/v1/resources/watch)
 	Watch(w http.ResponseWriter, r *http.Request, params WatchParams)
@@ -2676,6 +2771,20 @@ func (siw *ServerInterfaceWrapper) WriteRelations(w http.ResponseWriter, r *http
 	handler.ServeHTTP(w, r)
 }
 
+// Simulate operation middleware
+func (siw *ServerInterfaceWrapper) Simulate(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.Simulate(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // Watch operation middleware
 func (siw *ServerInterfaceWrapper) Watch(w http.ResponseWriter, r *http.Request) {
 
@@ -3226,6 +3335,8 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 
 	r.HandleFunc(options.BaseURL+"/api/v1/resources/relations/bulk", wrapper.WriteRelations).Methods(http.MethodPost)
 
+	r.HandleFunc(options.BaseURL+"/api/v1/resources/simulate", wrapper.Simulate).Methods(http.MethodPost)
+
 	r.HandleFunc(options.BaseURL+"/api/v1/resources/watch", wrapper.Watch).Methods(http.MethodGet)
 
 	return r
@@ -3641,6 +3752,24 @@ func (response WriteRelations200JSONResponse) VisitWriteRelationsResponse(w http
 	return web.WriteJSON(w, 200, response.Body)
 }
 
+type SimulateRequestObject struct {
+	Body *SimulateJSONRequestBody
+}
+
+// SimulateResponseObject is one of the successful responses.
+type SimulateResponseObject interface {
+	VisitSimulateResponse(w http.ResponseWriter) error
+}
+
+type Simulate200JSONResponse struct {
+	Body SimulateAnswer
+}
+
+func (response Simulate200JSONResponse) VisitSimulateResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
 type WatchRequestObject struct {
 	Params WatchParams
 }
@@ -3853,6 +3982,9 @@ type StrictServerInterface interface {
 	// WriteRelations Create and delete many relations, all or none
 	// (POST /api/v1/resources/relations/bulk)
 	WriteRelations(ctx context.Context, request WriteRelationsRequestObject) (WriteRelationsResponseObject, error)
+	// Simulate What would the answer be after some changes?
+	// (POST /api/v1/resources/simulate)
+	Simulate(ctx context.Context, request SimulateRequestObject) (SimulateResponseObject, error)
 	// Watch Follow all changes
 	// (GET /api/v1/resources/watch)
 	Watch(ctx context.Context, request WatchRequestObject) (WatchResponseObject, error)
@@ -4230,6 +4362,23 @@ func (sh *strictHandler) WriteRelations(w http.ResponseWriter, r *http.Request, 
 	response, err := sh.ssi.WriteRelations(r.Context(), request)
 	if err == nil {
 		err = response.VisitWriteRelationsResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) Simulate(w http.ResponseWriter, r *http.Request) {
+	var request SimulateRequestObject
+	var body SimulateJSONRequestBody
+	if err := web.DecodeJSON(w, r, &body); err != nil {
+		sh.fail(w, r, err)
+		return
+	}
+	request.Body = &body
+	response, err := sh.ssi.Simulate(r.Context(), request)
+	if err == nil {
+		err = response.VisitSimulateResponse(w)
 	}
 	if err != nil {
 		sh.fail(w, r, err)

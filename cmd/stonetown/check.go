@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ func checkCommand(environ []string) *cobra.Command {
 	r := &remote{environ: environ}
 	var context, token, at string
 	var reasons bool
+	var with, without []string
 	cmd := &cobra.Command{
 		Use:   "check SUBJECT ACTION RESOURCE",
 		Short: "Check on a running server whether a subject may do something",
@@ -31,11 +33,15 @@ denied, and exits with 0 for allowed, 1 for denied and 2 for an error.
 
 A subject is type:id, or type:id#relation for all subjects with that relation to it.
 Write a subject whose id ends in # and a word as JSON: {"type":"user","id":"c#major"}.
-A resource is type:id.`,
+A resource is type:id.
+
+With --with and --without, the answer is the one after relations have been added and
+removed. Nothing is changed.`,
 		Example: `  stonetown check user:ann view document:q3
   stonetown check user:ann view document:q3 --reasons
   stonetown check group:eng#member edit folder:2026 --context '{"ip":"192.0.2.1"}'
   stonetown check user:ann view document:q3 --at 2026-11-22T09:30:00Z
+  stonetown check user:ann view document:q3 --without group:eng#member@user:ann
   if stonetown check user:ann view document:q3 >/dev/null; then ...; fi`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if err := cobra.ExactArgs(3)(cmd, args); err != nil {
@@ -44,7 +50,11 @@ A resource is type:id.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			allowed, err := runCheck(cmd, r, args, apiclient.Question{Explain: reasons, ConsistencyToken: token, At: at}, context)
+			assume, err := parseAssumption(with, without)
+			if err != nil {
+				return &exitError{exitFailed, err}
+			}
+			allowed, err := runCheck(cmd, r, args, assume, apiclient.Question{Explain: reasons, ConsistencyToken: token, At: at}, context)
 			if err != nil {
 				return &exitError{exitFailed, err}
 			}
@@ -59,6 +69,8 @@ A resource is type:id.`,
 	f.StringVar(&context, "context", "", "`JSON` object with values for conditions")
 	f.BoolVar(&reasons, "reasons", false, "print the reasons if the answer is allowed, and what would allow it if it is denied")
 	f.StringVar(&token, "consistency-token", "", "accept any state at least as new as that of a consistency `token`; it may be faster")
+	f.StringArrayVar(&with, "with", nil, "answer as if a relation existed: `RESOURCE#RELATION@SUBJECT`; repeatable")
+	f.StringArrayVar(&without, "without", nil, "answer as if a relation did not exist: `RESOURCE#RELATION@SUBJECT`; repeatable")
 	atFlag(cmd, &at)
 	return r.command(cmd)
 }
@@ -68,7 +80,19 @@ func atFlag(cmd *cobra.Command, at *string) {
 	cmd.Flags().StringVar(at, "at", "", "answer as of an earlier `time`: RFC 3339, or a consistency token")
 }
 
-func runCheck(cmd *cobra.Command, r *remote, args []string, q apiclient.Question, context string) (allowed bool, err error) {
+func parseAssumption(with, without []string) (a apiclient.Assumption, err error) {
+	parse := func(texts []string) (tuples []apiclient.Tuple) {
+		for _, text := range texts {
+			t, invalid := apiclient.ParseTuple(text)
+			tuples, err = append(tuples, t), cmp.Or(err, invalid)
+		}
+		return tuples
+	}
+	a.Add, a.Remove = parse(with), parse(without)
+	return a, err
+}
+
+func runCheck(cmd *cobra.Command, r *remote, args []string, assume apiclient.Assumption, q apiclient.Question, context string) (allowed bool, err error) {
 	if q.Subject, err = apiclient.ParseSubject(args[0]); err != nil {
 		return false, err
 	}
@@ -84,7 +108,12 @@ func runCheck(cmd *cobra.Command, r *remote, args []string, q apiclient.Question
 		return false, err
 	}
 	defer c.Close()
-	d, err := c.Check(cmd.Context(), q)
+	var d apiclient.Decision
+	if len(assume.Add)+len(assume.Remove) > 0 {
+		d, err = c.CheckAssuming(cmd.Context(), assume, q)
+	} else {
+		d, err = c.Check(cmd.Context(), q)
+	}
 	if err != nil {
 		return false, err
 	}

@@ -34,6 +34,9 @@ func TestCheckCommand(t *testing.T) {
 		{"user:bob view document:lone --reasons", "denied\nallowed if document:lone#viewer@user:bob existed\n", 1},
 		{`user:ann view document:near --context {"distance":6} --reasons`, "denied\nallowed if document:near#viewer@user:ann had no condition nearby, which is not met with {\"distance\":6,\"limit\":5}\n", 1},
 		{"user:bob view document:lone", "denied\n", 1},
+		{"user:bob view document:lone --with document:lone#viewer@user:bob", "allowed\n", 0},
+		{"user:bob view document:q3 --with group:eng#member@user:bob --without group:eng#member@user:ann", "allowed\n", 0},
+		{"user:ann view document:q3 --without document:q3#parent@folder:2026", "denied\n", 1},
 	} {
 		r := on(t, dir, append([]string{"check"}, strings.Fields(test.args)...)...)
 		if r.out != test.out || r.code != test.code || r.errs != "" {
@@ -86,6 +89,10 @@ func TestCheckCommandFails(t *testing.T) {
 		"user:ann view document:q3 --context null":                 "--context is not a JSON object",
 		"user:ann view document:q3 --context [1]":                  "--context is not a JSON object",
 		"user:ann view document:q3 --consistency-token x":          "consistency token",
+		"user:ann view document:q3 --with document:q3":             "is not a relation",
+		"user:ann view document:q3 --without q3#viewer@user:ann":   "is not a resource",
+		"user:ann view document:q3 --with document:q3#viewer@ann":  "is not a subject",
+		"user:ann view folder:f --without folder:f#owner@user:ann": "relation_",
 		"user:ann view document:q3 --at 2990-01-01T00:00:00Z":      "must not be in the future",
 		"user:ann view document:q3 --nonsense":                     "unknown flag",
 		"user:ann view document:q3 --output xml":                   "must be text or json",

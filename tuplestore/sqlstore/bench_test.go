@@ -195,3 +195,20 @@ func BenchmarkPage(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkRevisionAt finds the revision of an instant among a million.
+func BenchmarkRevisionAt(b *testing.B) {
+	benchOnEach(b, func(b *testing.B, s *Store) {
+		const revisions = 1_000_000
+		exec(b, s.DB, `INSERT INTO tenant_heads (tenant_id, epoch, rev, schema_rev, min_rev) VALUES ($1, 'e', $2, 0, 0)`, benchTenant, int64(revisions))
+		exec(b, s.DB, `INSERT INTO tenant_commits (tenant_id, rev, actor, committed_at, changes)
+			WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $2) SELECT $1, i, 'app', i * 1000, '[]' FROM n`, benchTenant, int64(revisions))
+		n := int64(0)
+		for b.Loop() {
+			n = (n*7919 + 13) % revisions
+			if rev, _, err := s.RevisionAt(b.Context(), benchTenant, time.UnixMicro(n*1000+5)); err != nil || int64(rev) != n {
+				b.Fatalf("revision %d, error %v, want %d", rev, err, n)
+			}
+		}
+	})
+}

@@ -17,6 +17,12 @@ type Question struct {
 	Explain          bool            `json:"debug,omitempty"`
 }
 
+// Assumption is relations that a check assumes to be added and removed.
+type Assumption struct {
+	Add    []Tuple `json:"add,omitempty"`
+	Remove []Tuple `json:"remove,omitempty"`
+}
+
 // Decision is the answer to a [Question]. With an explanation, an allowed one has Reasons and
 // a denied one a Denial.
 type Decision struct {
@@ -63,4 +69,17 @@ func (c *Client) Check(ctx context.Context, q Question) (Decision, error) {
 	d, answer, err := call[Decision](ctx, c, request{method: http.MethodPost, path: resourcesPath + "/check", body: q, asks: true})
 	d.ConsistencyToken = answer.meta.ConsistencyToken
 	return d, err
+}
+
+// CheckAssuming sends a check under an assumption.
+func (c *Client) CheckAssuming(ctx context.Context, a Assumption, q Question) (Decision, error) {
+	type assume struct {
+		Relations Assumption `json:"relations"`
+	}
+	d, answer, err := call[struct{ Check Decision }](ctx, c, request{method: http.MethodPost, path: resourcesPath + "/simulate", asks: true, body: struct {
+		Assume assume   `json:"assume"`
+		Check  Question `json:"check"`
+	}{assume{a}, q}})
+	d.Check.ConsistencyToken = answer.meta.ConsistencyToken
+	return d.Check, err
 }

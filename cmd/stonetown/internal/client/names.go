@@ -66,6 +66,21 @@ func ParseSubject(text string) (Subject, error) {
 	return s, nil
 }
 
+// ParseTuple parses resource#relation@subject.
+func ParseTuple(text string) (t Tuple, err error) {
+	resource, subject, ok := strings.Cut(text, "@")
+	hash := strings.LastIndexByte(resource, '#')
+	if !ok || hash < 0 {
+		return t, fmt.Errorf("%q is not a relation: resource#relation@subject, such as document:q3#viewer@user:ann", text)
+	}
+	t.Relation = resource[hash+1:]
+	if t.Resource, err = ParseRef(resource[:hash]); err != nil {
+		return t, err
+	}
+	t.Subject, err = ParseSubject(subject)
+	return t, err
+}
+
 // ParseFilter parses RESOURCE#RELATION@SUBJECT, of which parts can be missing: a resource or a
 // subject is type:id or only a type. The text after the first @ is the subject; a resource with
 // an @ in its id is given as JSON, in the form of the API.
