@@ -62,6 +62,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"a_token_shows_its_write":                                  consistency,
 	"questions_have_answers_of_an_earlier_time":                past,
 	"questions_have_answers_under_assumptions":                 simulate,
+	"a_history_names_the_writes_behind_a_decision":             checkHistory,
 	"invalid_assumptions_are_refused":                          simulateRefused,
 	"a_batch_answers_each_check":                               batch,
 	"a_denial_names_sufficient_changes":                        denials,

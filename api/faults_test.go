@@ -84,6 +84,10 @@ func (f *failing) ListSubjects(ctx context.Context, tenant string, req engine.Li
 	return nil, f.fault(ctx)
 }
 
+func (f *failing) CheckHistory(ctx context.Context, tenant string, req engine.HistoryRequest) (*engine.DecisionHistory, error) {
+	return nil, f.fault(ctx)
+}
+
 func (f *failing) Expand(ctx context.Context, tenant string, req engine.ExpandRequest) (*engine.Expansion, error) {
 	return nil, f.fault(ctx)
 }
@@ -287,7 +291,7 @@ func faults(t *testing.T) {
 				"/api/v1/resources/check", "/api/v1/resources/check-batch", path("document", "d") + "/relations",
 				"/api/v1/resources/list-resources", "/api/v1/resources/list-resources/stream",
 				"/api/v1/resources/list-resources/count", "/api/v1/resources/list-actions", "/api/v1/resources/list-proofs",
-				"/api/v1/resources/list-subjects", "/api/v1/resources/list-subjects/stream", "/api/v1/resources/expand", planPath, planPath + "/stream", simulatePath,
+				"/api/v1/resources/list-subjects", "/api/v1/resources/list-subjects/stream", "/api/v1/resources/expand", planPath, planPath + "/stream", simulatePath, historyPath,
 				"/access/v1/evaluation", "/access/v1/evaluations", "/access/v1/search/subject", "/access/v1/search/resource", "/access/v1/search/action",
 			} {
 				if tc.code == "check_too_complex" && strings.HasSuffix(target, "/relations") {

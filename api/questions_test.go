@@ -29,6 +29,7 @@ const (
 	subjectsPath  = "/api/v1/resources/list-subjects"
 	expandPath    = "/api/v1/resources/expand"
 	simulatePath  = "/api/v1/resources/simulate"
+	historyPath   = "/api/v1/resources/check-history"
 	watchPath     = "/api/v1/resources/watch"
 )
 

@@ -23,11 +23,11 @@ type Consistency struct {
 
 // Following returns the consistency of a later page of an answer, whose revision a token names.
 func (c Consistency) Following(token string) Consistency {
-	if c.Mode == AsOf {
-		c.Token = token // and the instant of the first page
-		return c
+	if c.Mode != AsOf { // with the instant of the first page
+		c.Mode = Exactly
 	}
-	return Consistency{Mode: Exactly, Token: token}
+	c.Token = token
+	return c
 }
 
 // ConsistencyMode is a level of freshness.

@@ -96,6 +96,11 @@ type Snapshot interface {
 	// the usersets are read, however many members it has.
 	Find(ctx context.Context, l Lookup) ([]Fact, error)
 
+	// Touched returns the newest revision, up to this one, at which a tuple that l requests was
+	// created, changed or deleted; 0 if none was. Deletions before the retained history may
+	// be missing.
+	Touched(ctx context.Context, l Lookup) (Revision, error)
+
 	// List returns the tuples that match f, in the order of f, after the given
 	// record (nil: from the start), at most limit.
 	List(ctx context.Context, f Filter, after *Record, limit int) ([]Record, error)
@@ -117,6 +122,13 @@ type Lookup struct {
 	// Naming requests all tuples whose subject is one of these objects, as such or as a
 	// userset of it.
 	Naming []Object
+}
+
+// Requests reports whether the lookup requests a tuple.
+func (l Lookup) Requests(t Tuple) bool {
+	return slices.Contains(l.Tuples, t) || slices.Contains(l.All, t.Node()) ||
+		t.Subject.IsUserset() && slices.Contains(l.Usersets, t.Node()) ||
+		!t.IsPresence() && slices.Contains(l.Naming, t.Subject.Object())
 }
 
 // Filter selects the tuples that equal every non-empty field. A filter has an ObjectType or a

@@ -325,6 +325,59 @@ type CheckDecision struct {
 	Reasons []Reason `json:"reasons,omitempty"`
 }
 
+// CheckHistoryAnswer defines model for CheckHistoryAnswer.
+type CheckHistoryAnswer struct {
+	Data []DecisionChange `json:"data"`
+	Meta struct {
+		// ConsistencyToken Names the state in which the list, or its earlier part from the cursor on, begins.
+		ConsistencyToken string `json:"consistency_token"`
+
+		// HistoryEnded Earlier changes are not retained.
+		HistoryEnded bool `json:"history_ended"`
+		Limit        int  `json:"limit"`
+
+		// NextCursor Null ends the list.
+		NextCursor *string `json:"next_cursor"`
+		RequestID  string  `json:"request_id"`
+	} `json:"meta"`
+}
+
+// CheckHistoryInput defines model for CheckHistoryInput.
+type CheckHistoryInput struct {
+	Action string `json:"action"`
+
+	// At Asks for the answer of an earlier time, by the relations, resources and
+	// resource types of that time: a consistency token, or an RFC 3339
+	// instant, of which the end of its millisecond is meant. Of an instant,
+	// the newest state that was written by then counts, and relations have
+	// expired by then. Of a token, its state counts, and relations have expired
+	// by the time at which it was written. History is kept for 24 hours unless
+	// the service is configured otherwise, and fails with `history_expired`
+	// beyond. Not to be combined with `consistency` and `consistency_token`.
+	//
+	//
+	// Examples: 2026-11-22T09:30:00Z
+	At PointInTime `json:"at,omitempty"`
+
+	// Context Values for the parameters of conditions. Those stored with a relation go
+	// before those of a request; a request's values that no condition asks for
+	// are ignored. Numbers may be written as text (`"5"`). At most 16 KiB.
+	Context  Context     `json:"context,omitempty"`
+	Cursor   string      `json:"cursor,omitempty"`
+	Limit    *int        `json:"limit,omitempty"`
+	Resource ResourceRef `json:"resource"`
+
+	// Subject A user, a group (which means its members), a resource, the holders of a
+	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
+	// are opaque: people may live in another directory.
+	//
+	// A question about everyone of a type asks about a subject that no relation
+	// names individually. Only relations to everyone count, for and against:
+	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+	// subjects that may not are those that `list-subjects` returns as excluded.
+	Subject Subject `json:"subject"`
+}
+
 // CheckInput defines model for CheckInput.
 type CheckInput struct {
 	Action string `json:"action"`
@@ -477,6 +530,29 @@ type CountResourcesInput struct {
 	// subjects that may not are those that `list-subjects` returns as excluded.
 	Subject Subject `json:"subject"`
 	Type    string  `json:"type,omitempty"`
+}
+
+// DecisionChange defines model for DecisionChange.
+type DecisionChange struct {
+	// Actor Of the write.
+	Actor string `json:"actor,omitempty"`
+
+	// Allowed After the change.
+	Allowed bool `json:"allowed"`
+
+	// At RFC 3339, UTC, milliseconds.
+	At      Timestamp          `json:"at"`
+	Cause   engine.ChangeCause `json:"cause"`
+	Changes []WatchChange      `json:"changes"`
+
+	// ConsistencyToken Names the state after the write, or that in which the relation expired.
+	ConsistencyToken string `json:"consistency_token"`
+
+	// Error Why the check has no answer.
+	Error string `json:"error,omitempty"`
+
+	// Reasons Why the check is allowed.
+	Reasons []Reason `json:"reasons,omitempty"`
 }
 
 // DeletionMeta defines model for DeletionMeta.
@@ -1860,6 +1936,9 @@ type CheckJSONRequestBody = CheckInput
 // CheckBatchJSONRequestBody defines body for CheckBatch for application/json ContentType.
 type CheckBatchJSONRequestBody = CheckBatchInput
 
+// CheckHistoryJSONRequestBody defines body for CheckHistory for application/json ContentType.
+type CheckHistoryJSONRequestBody = CheckHistoryInput
+
 // ExpandJSONRequestBody defines body for Expand for application/json ContentType.
 type ExpandJSONRequestBody = ExpandInput
 
@@ -1940,6 +2019,9 @@ type ServerInterface interface {
 	// CheckBatch Many checks, answered from one state
 	// (POST /api/v1/resources/check-batch)
 	CheckBatch(w http.ResponseWriter, r *http.Request)
+	// CheckHistory Since when may a subject do something, and by whose write?
+	// (POST /api/v1/resources/check-history)
+	CheckHistory(w http.ResponseWriter, r *http.Request)
 	// Expand Explain the set of subjects of a relation
 	// (POST /api/v1/resources/expand)
 	Expand(w http.ResponseWriter, r *http.Request)
@@ -2609,6 +2691,20 @@ func (siw *ServerInterfaceWrapper) CheckBatch(w http.ResponseWriter, r *http.Req
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.CheckBatch(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CheckHistory operation middleware
+func (siw *ServerInterfaceWrapper) CheckHistory(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CheckHistory(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -3317,6 +3413,8 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 
 	r.HandleFunc(options.BaseURL+"/api/v1/resources/check-batch", wrapper.CheckBatch).Methods(http.MethodPost)
 
+	r.HandleFunc(options.BaseURL+"/api/v1/resources/check-history", wrapper.CheckHistory).Methods(http.MethodPost)
+
 	r.HandleFunc(options.BaseURL+"/api/v1/resources/expand", wrapper.Expand).Methods(http.MethodPost)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/resources/list-actions", wrapper.ListAllowedActions).Methods(http.MethodPost)
@@ -3603,6 +3701,24 @@ type CheckBatch200JSONResponse struct {
 }
 
 func (response CheckBatch200JSONResponse) VisitCheckBatchResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
+type CheckHistoryRequestObject struct {
+	Body *CheckHistoryJSONRequestBody
+}
+
+// CheckHistoryResponseObject is one of the successful responses.
+type CheckHistoryResponseObject interface {
+	VisitCheckHistoryResponse(w http.ResponseWriter) error
+}
+
+type CheckHistory200JSONResponse struct {
+	Body CheckHistoryAnswer
+}
+
+func (response CheckHistory200JSONResponse) VisitCheckHistoryResponse(w http.ResponseWriter) error {
 
 	return web.WriteJSON(w, 200, response.Body)
 }
@@ -3955,6 +4071,9 @@ type StrictServerInterface interface {
 	// CheckBatch Many checks, answered from one state
 	// (POST /api/v1/resources/check-batch)
 	CheckBatch(ctx context.Context, request CheckBatchRequestObject) (CheckBatchResponseObject, error)
+	// CheckHistory Since when may a subject do something, and by whose write?
+	// (POST /api/v1/resources/check-history)
+	CheckHistory(ctx context.Context, request CheckHistoryRequestObject) (CheckHistoryResponseObject, error)
 	// Expand Explain the set of subjects of a relation
 	// (POST /api/v1/resources/expand)
 	Expand(ctx context.Context, request ExpandRequestObject) (ExpandResponseObject, error)
@@ -4208,6 +4327,23 @@ func (sh *strictHandler) CheckBatch(w http.ResponseWriter, r *http.Request) {
 	response, err := sh.ssi.CheckBatch(r.Context(), request)
 	if err == nil {
 		err = response.VisitCheckBatchResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) CheckHistory(w http.ResponseWriter, r *http.Request) {
+	var request CheckHistoryRequestObject
+	var body CheckHistoryJSONRequestBody
+	if err := web.DecodeJSON(w, r, &body); err != nil {
+		sh.fail(w, r, err)
+		return
+	}
+	request.Body = &body
+	response, err := sh.ssi.CheckHistory(r.Context(), request)
+	if err == nil {
+		err = response.VisitCheckHistoryResponse(w)
 	}
 	if err != nil {
 		sh.fail(w, r, err)

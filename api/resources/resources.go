@@ -28,6 +28,7 @@ type Engine interface {
 	ListProofs(ctx context.Context, tenant string, req engine.ListProofsRequest) (*engine.ProofList, error)
 	ListSubjects(ctx context.Context, tenant string, req engine.ListSubjectsRequest) (*engine.SubjectList, error)
 	Expand(ctx context.Context, tenant string, req engine.ExpandRequest) (*engine.Expansion, error)
+	CheckHistory(ctx context.Context, tenant string, req engine.HistoryRequest) (*engine.DecisionHistory, error)
 	Watch(ctx context.Context, tenant string, req engine.WatchRequest, emit func(engine.WatchEvent) error) error
 	Write(ctx context.Context, tenant string, req engine.WriteRequest) (engine.WriteResponse, error)
 	WriteRelation(ctx context.Context, tenant string, op engine.WriteOp, origin engine.Origin) (engine.WriteResponse, error)

@@ -133,3 +133,18 @@ func TestCheckProcess(t *testing.T) {
 		}
 	}
 }
+
+func TestHistoryCommand(t *testing.T) {
+	dir := development(t)
+	want(t, dir, "schema", "apply", writeFile(t, documents))
+	want(t, dir, "relations", "add", "document:q3", "viewer", "user:ann")
+	want(t, dir, "relations", "remove", "document:q3", "viewer", "user:ann")
+	lines := strings.Split(strings.TrimSpace(want(t, dir, "history", "user:ann", "view", "document:q3")), "\n")
+	for i, part := range []string{" denied write ", " allowed write ", " resource_not_found resource_types "} {
+		if len(lines) != 3 || !strings.Contains(lines[i], part) {
+			t.Errorf("line %d of %q, want %q", i, lines, part)
+		}
+	}
+	refused(t, dir, 1, "not a subject", "history", "ann", "view", "document:q3")
+	refused(t, dir, 1, "not a resource", "history", "user:ann", "view", "q3")
+}

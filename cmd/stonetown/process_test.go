@@ -165,9 +165,9 @@ func TestReadme(t *testing.T) {
 	out := paste(section(t, readme, "Five minutes with curl"))
 	answers := decisions(out)
 	// Bob through his group; Eve the document and not the folder; Eve after a ban; Ann and not
-	// Eve the folder; Cid from the office, and without an address; Dan, an auditor; an
+	// Eve the folder; Bob the folder, since a write; Cid from the office, and without an address; Dan, an auditor; an
 	// application before and after it may call an API.
-	if want := []string{"true", "true", "false", "false", "true", "false", "true", "condition_context_missing", "true", "invalid_target"}; !slices.Equal(answers, want) {
+	if want := []string{"true", "true", "false", "false", "true", "false", "true", "true", "condition_context_missing", "true", "invalid_target"}; !slices.Equal(answers, want) {
 		t.Errorf("answers %v, want %v\n%s", answers, want, out)
 	}
 	for _, part := range []string{`"plans/q1 draft"`, `"consistency_token"`, `"next_cursor":null`, `"slug":"auditors"`, `"count":1,"exact":true`, `"actions":["delete","owner","view","viewer"]`, `"issued_token_type":"urn:ietf:params:oauth:token-type:access_token"`} {

@@ -36,11 +36,35 @@ func (s *snapshot) Find(ctx context.Context, l tuplestore.Lookup) ([]tuplestore.
 		return nil, err
 	}
 	found := make(map[tuplestore.Fact]struct{})
-	add := func(l *timeline) {
+	t.each(l, func(l *timeline) {
 		if interval, exists := l.at(s.rev); exists {
 			found[tuplestore.Fact{Tuple: l.tuple, Qualifier: interval.qualifier}] = struct{}{}
 		}
+	})
+	return slices.Collect(maps.Keys(found)), nil
+}
+
+func (s *snapshot) Touched(ctx context.Context, l tuplestore.Lookup) (rev tuplestore.Revision, err error) {
+	t := s.tenant
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if err := s.check(ctx); err != nil {
+		return 0, err
 	}
+	t.each(l, func(l *timeline) {
+		for _, interval := range l.intervals {
+			for _, at := range []tuplestore.Revision{interval.created, interval.deleted} {
+				if at <= s.rev {
+					rev = max(rev, at)
+				}
+			}
+		}
+	})
+	return rev, nil
+}
+
+// each calls add with every timeline of a tuple that l requests, at least once.
+func (t *history) each(l tuplestore.Lookup, add func(*timeline)) {
 	for _, tuple := range l.Tuples {
 		if timeline := t.timelines[tuple]; timeline != nil {
 			add(timeline)
@@ -61,7 +85,6 @@ func (s *snapshot) Find(ctx context.Context, l tuplestore.Lookup) ([]tuplestore.
 			add(timeline)
 		}
 	}
-	return slices.Collect(maps.Keys(found)), nil
 }
 
 func (s *snapshot) List(ctx context.Context, f tuplestore.Filter, after *tuplestore.Record, limit int) ([]tuplestore.Record, error) {

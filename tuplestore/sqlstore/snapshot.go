@@ -100,26 +100,58 @@ func (sn *snapshot) find(l tuplestore.Lookup) (string, *statement, error) {
 	s := sn.statement()
 	var b strings.Builder
 	b.WriteString(headRow)
-	// The history is selected in the same way.
-	both := func(index, extra string, columns []column) {
+	s.each(l, func(index, extra string, columns []column) {
+		// The history is selected in the same way.
 		for _, from := range []struct{ table, then string }{{live, liveThen}, {history, goneThen}} {
 			fmt.Fprintf(&b, ` UNION ALL SELECT %s, 0, 0, '' FROM %s`,
 				factList("t."), s.joined(s.table(from.table, index), extra+from.then, columns))
 		}
-	}
+	})
+	return b.String(), s, s.err
+}
+
+// each calls add for every part of a lookup, with the index that serves it, the conditions that
+// the index requires, and the columns that the rows must equal.
+func (s *statement) each(l tuplestore.Lookup, add func(index, extra string, columns []column)) {
 	if len(l.Tuples) > 0 {
-		both("", "", keysOf(l.Tuples, key))
+		add("", "", keysOf(l.Tuples, key))
 	}
 	if len(l.Usersets) > 0 {
-		both("usersets", " AND t.subject_relation <> ''", keysOf(l.Usersets, nodeKey)[:3])
+		add("usersets", " AND t.subject_relation <> ''", keysOf(l.Usersets, nodeKey)[:3])
 	}
 	if len(l.All) > 0 {
-		both("", "", keysOf(l.All, nodeKey)[:3])
+		add("", "", keysOf(l.All, nodeKey)[:3])
 	}
 	if len(l.Naming) > 0 {
-		both("by_subject", " AND t.relation <> ''", keysOf(l.Naming, subjectKey)[3:5])
+		add("by_subject", " AND t.relation <> ''", keysOf(l.Naming, subjectKey)[3:5])
 	}
-	return b.String(), s, s.err
+}
+
+// Touched implements [tuplestore.Snapshot].
+func (sn *snapshot) Touched(ctx context.Context, l tuplestore.Lookup) (tuplestore.Revision, error) {
+	sql, s, err := sn.touched(l)
+	if err != nil {
+		return 0, fmt.Errorf("find changes of tenant %s up to %d: %w", sn.tenant, sn.rev, err)
+	}
+	var head, floor, rev tuplestore.Revision
+	err = sn.db.QueryRow(ctx, sql, s.args...).Scan(&head, &floor, &rev)
+	if err != nil && !errors.Is(err, sqldb.ErrNoRows) {
+		return 0, fmt.Errorf("find changes of tenant %s up to %d: %w", sn.tenant, sn.rev, err)
+	}
+	return rev, sn.check(head, floor)
+}
+
+// touched builds the statement of Touched.
+func (sn *snapshot) touched(l tuplestore.Lookup) (string, *statement, error) {
+	s := sn.statement()
+	parts := []string{"SELECT CASE WHEN $2 < 0 THEN 1 ELSE 0 END AS rev"} // as every part has both arguments
+	s.each(l, func(index, extra string, columns []column) {
+		extra += " AND t.created_rev <= $2"
+		parts = append(parts,
+			fmt.Sprintf(`SELECT t.created_rev FROM %s`, s.joined(s.table(live, index), extra, columns)),
+			fmt.Sprintf(`SELECT CASE WHEN t.deleted_rev <= $2 THEN t.deleted_rev ELSE t.created_rev END FROM %s`, s.joined(s.table(history, index), extra, columns)))
+	})
+	return fmt.Sprintf(`SELECT h.rev, h.min_rev, (SELECT MAX(x.rev) FROM (%s) AS x) FROM tenant_heads AS h WHERE h.tenant_id = $1`, strings.Join(parts, " UNION ALL ")), s, s.err
 }
 
 // nodeKey is a node in the columns of a tuple, of which it fills three.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -248,6 +249,7 @@ func (g generator) compare(f *fixture, s state) {
 		l.All = l.All[:g.IntN(len(l.All)+1)]
 		l.Naming = l.Naming[:g.IntN(len(l.Naming)+1)]
 		f.same(fmt.Sprintf("find %+v at revision %d", l, s.rev), s.find(l), f.find(snapshot, l))
+		f.touched(snapshot, l)
 	}
 	filters := g.filters()
 	for _, filter := range filters {
@@ -262,6 +264,24 @@ func (g generator) compare(f *fixture, s state) {
 		f.same(fmt.Sprintf("pages of %+v, %d examined for each", filter, reads), want, timeless(f.page(filter, 1+g.IntN(5), reads)))
 	}
 	f.same(fmt.Sprintf("scan %+v at revision %d", filter, s.rev), s.list(filter), timeless(f.scan(snapshot, filter)))
+}
+
+// touched compares when the tuples of a lookup changed with the changelog, if that is complete.
+func (f *fixture) touched(s tuplestore.Snapshot, l tuplestore.Lookup) {
+	f.Helper()
+	commits, err := f.store.Changes(f.ctx, f.tenant, 0, 1_000_000)
+	if errors.Is(err, tuplestore.ErrRevisionCollected) {
+		return
+	}
+	var want tuplestore.Revision
+	for _, c := range commits {
+		if c.Revision <= s.Revision() && slices.ContainsFunc(c.Changes, func(c tuplestore.Change) bool { return l.Requests(c.Tuple) }) {
+			want = c.Revision
+		}
+	}
+	if got, touchedErr := s.Touched(f.ctx, l); err != nil || touchedErr != nil || got != want {
+		f.Fatalf("%+v changed at %d up to %d, errors %v and %v, want %d", l, got, s.Revision(), err, touchedErr, want)
+	}
 }
 
 // timeless removes the times of records, because the model has none.

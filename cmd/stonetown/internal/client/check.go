@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"iter"
 	"net/http"
 )
 
@@ -82,4 +83,26 @@ func (c *Client) CheckAssuming(ctx context.Context, a Assumption, q Question) (D
 	}{assume{a}, q}})
 	d.Check.ConsistencyToken = answer.meta.ConsistencyToken
 	return d.Check, err
+}
+
+// DecisionChange is a change of the answer to a check.
+type DecisionChange struct {
+	Allowed          bool     `json:"allowed"`
+	Error            string   `json:"error,omitempty"` // why there is no answer
+	At               string   `json:"at"`
+	Cause            string   `json:"cause"`
+	Actor            string   `json:"actor,omitempty"`
+	Reasons          []Reason `json:"reasons,omitempty"`
+	ConsistencyToken string   `json:"consistency_token"`
+}
+
+// CheckHistory iterates over the changes of the answer to a check, newest first.
+func (c *Client) CheckHistory(ctx context.Context, q Question) iter.Seq2[Stored[DecisionChange], error] {
+	return all(func(cursor string) (Page[DecisionChange], error) {
+		return question[DecisionChange](ctx, c, "/check-history", struct {
+			Question
+			Limit  int    `json:"limit"`
+			Cursor string `json:"cursor,omitempty"`
+		}{q, 100, cursor})
+	})
 }
