@@ -16,7 +16,7 @@ type Reader struct {
 	find   func(context.Context, tuplestore.Lookup) ([]tuplestore.Fact, error)
 	graph  *graph.Graph
 	wanted map[graph.Node]bool // true: all tuples of the node
-	exact  map[exactTuple]bool // tuples that were wanted by themselves
+	exact  map[exactTuple]bool // tuples that were wanted by themselves, presences among them
 	named  map[graph.ObjectID]bool
 	lookup tuplestore.Lookup // the next read
 }
@@ -44,8 +44,12 @@ func (r *Reader) About(s tuplestore.Subject) {
 
 // WantObject adds the presence of an object to the next read.
 func (r *Reader) WantObject(o tuplestore.Object) graph.ObjectID {
-	r.lookup.Tuples = append(r.lookup.Tuples, tuplestore.Presence(o))
-	return r.graph.Intern(o)
+	id := r.graph.Intern(o)
+	if t := (exactTuple{graph.Node{Object: id, Relation: graph.NoRelation}, graph.NoObject}); !r.exact[t] {
+		r.exact[t] = true
+		r.lookup.Tuples = append(r.lookup.Tuples, tuplestore.Presence(o))
+	}
+	return id
 }
 
 // WantNaming adds all tuples that name an object as their subject to the next read.
