@@ -65,14 +65,14 @@ import (
 
 // Limits of one commit. What exceeds them is reported as a [Scope].
 const (
-	MaxChanges    = 1000   // changed decisions, with the subjects that they except
-	MaxCandidates = 10_000 // pairs of a resource and a subject that are evaluated
-	MaxScope      = 100    // resources, or subjects, that a scope names
+	MaxChanges    = 1000 // changed decisions, with the subjects that they except
+	MaxCandidates = 2000 // pairs of a resource and a subject that are evaluated
+	MaxScope      = 100  // resources, or subjects, that a scope names
 )
 
 // maxKept is how much memory a partial graph may take, estimated in bytes, before another one is
 // begun.
-const maxKept = 16 << 20
+const maxKept = 32 << 20
 
 // Question is what a watch asks of all resources of a type and all subjects of a kind.
 type Question struct {

@@ -9,21 +9,24 @@ import (
 
 	"stonetown/engine/internal/eval"
 	"stonetown/engine/internal/graph"
+	"stonetown/engine/internal/traversal"
 	"stonetown/engine/internal/view"
 	"stonetown/tuplestore"
 )
 
-// subjectsAtOnce is how many subjects are evaluated together.
-const subjectsAtOnce = 256
+const (
+	// subjectsAtOnce is how many subjects are evaluated together.
+	subjectsAtOnce = 256
+	// manyPairs is how many pairs of a resource, or of a subject, make it worth to read all
+	// subjects of the resource, or all tuples that name the subject.
+	manyPairs = 32
+)
 
 // evaluate returns the states of pairs, which are in the order of their subjects. Unless
 // onlyRegistered, it also evaluates resources that are not registered.
 func (f *Follower) evaluate(ctx context.Context, pairs []pair, onlyRegistered bool) ([]State, error) {
-	v := &f.view
-	for _, p := range pairs {
-		v.Reader.WantObject(v.Object(p.resource))
-	}
-	if err := v.Reader.Read(ctx, &v.Budget); err != nil {
+	forward, err := f.prepare(ctx, pairs, onlyRegistered)
+	if err != nil {
 		return nil, err
 	}
 	states := make([]State, len(pairs))
@@ -33,17 +36,21 @@ func (f *Follower) evaluate(ctx context.Context, pairs []pair, onlyRegistered bo
 		i := from
 		for ; i < len(pairs); i++ {
 			p := pairs[i]
-			if i == from || p.subject != pairs[i-1].subject {
-				if len(questions) == subjectsAtOnce {
-					break
-				}
-				evaluations = append(evaluations, f.evaluation(len(questions), p.subject))
-				questions = append(questions, nil)
+			if onlyRegistered && !f.view.IsRegistered(p.resource) {
+				continue
 			}
-			if onlyRegistered && !v.IsRegistered(p.resource) {
+			var open bool
+			if states[i], open = f.reached(forward[p.resource], p.subject); !open {
 				continue
 			}
 			last := len(questions) - 1
+			if last < 0 || p.subject != pairs[questions[last][0].Query].subject {
+				if last++; last == subjectsAtOnce {
+					break
+				}
+				evaluations = append(evaluations, f.evaluation(last, p.subject))
+				questions = append(questions, nil)
+			}
 			q := eval.Question{Query: i, Object: p.resource, Rule: f.rule}
 			evaluations[last].Ask(&q)
 			questions[last] = append(questions[last], q)
@@ -54,7 +61,6 @@ func (f *Follower) evaluate(ctx context.Context, pairs []pair, onlyRegistered bo
 		}
 		for n, e := range evaluations {
 			for _, q := range questions[n] {
-				var err error
 				if states[q.Query], err = stateOf(e.Answer(q)); err != nil {
 					return nil, err
 				}
@@ -62,6 +68,61 @@ func (f *Follower) evaluate(ctx context.Context, pairs []pair, onlyRegistered bo
 		}
 	}
 	return states, nil
+}
+
+// prepare reads for the evaluation of pairs. It returns the traversals from the resources that
+// have many.
+func (f *Follower) prepare(ctx context.Context, pairs []pair, onlyRegistered bool) (map[graph.ObjectID]*traversal.Forward, error) {
+	v := &f.view
+	resources, subjects := map[graph.ObjectID]int{}, map[graph.ObjectID]int{}
+	for _, p := range pairs {
+		resources[p.resource]++
+		subjects[p.subject]++
+	}
+	for r := range resources {
+		v.Reader.WantObject(v.Object(r))
+	}
+	for s, n := range subjects {
+		if n >= manyPairs && s != f.everyone() { // which may be named by any number of tuples
+			v.Reader.WantNaming(s)
+		}
+	}
+	if err := v.Reader.Read(ctx, &v.Budget); err != nil {
+		return nil, err
+	}
+	var roots []traversal.Root
+	for r, n := range resources {
+		if n >= manyPairs && (!onlyRegistered || v.IsRegistered(r)) {
+			roots = append(roots, traversal.Root{Object: r, Rule: f.rule})
+		}
+	}
+	if len(roots) > 1 { // which share their reads
+		var together traversal.Forward
+		if err := together.RunAll(ctx, v, roots, f.question.Kind); err != nil {
+			return nil, err
+		}
+	}
+	found := map[graph.ObjectID]*traversal.Forward{}
+	for _, root := range roots {
+		found[root.Object] = new(traversal.Forward)
+		if err := found[root.Object].RunAll(ctx, v, []traversal.Root{root}, f.question.Kind); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// reached returns the state of a subject that follows from a traversal from a resource, if there
+// was one. It reports whether the state is open.
+func (f *Follower) reached(from *traversal.Forward, subject graph.ObjectID) (s State, open bool) {
+	if from == nil {
+		return Denied, true
+	}
+	sure, found := from.Found[subject]
+	if sure {
+		return Allowed, false
+	}
+	return Denied, found || from.Everyone
 }
 
 // evaluation returns the nth evaluation, about a subject.

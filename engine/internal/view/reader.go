@@ -84,7 +84,7 @@ func (r *Reader) Want(id graph.ObjectID, relation graph.RelationID, s Subject) {
 	}
 	for _, plain := range [2]graph.ObjectID{s.Everyone, s.Plain} { // a userset is found among the usersets
 		t := exactTuple{key, plain}
-		if plain == graph.NoObject || r.exact[t] {
+		if plain == graph.NoObject || r.named[plain] || r.exact[t] {
 			continue
 		}
 		r.exact[t] = true
