@@ -90,6 +90,38 @@ func TestWatchedDecisionsScope(t *testing.T) {
 	}
 }
 
+// Bob is a candidate for document:5 because of the links of document:0, although only document:6
+// depends on those through which he comes. The wildcard changes his decision all the same.
+func TestWatchedDecisionsOfTheWildcard(t *testing.T) {
+	w := newFixture(t, engine.Config{})
+	w.define(`folder
+  a [user]
+  b [user]
+document
+  parent [folder]
+  first [document]
+  second [document]
+  x: parent->a
+  y: parent->b
+  viewer [user, user:*]: this | first->x | second->y`)
+	start := w.write("document:5#first@document:0", "document:6#second@document:0", "folder:1#b@user:bob")
+	w.write("document:0#parent@folder:1")
+	w.write("document:5#viewer@user:*")
+	if err := w.remove("document:0#parent@folder:1"); err != nil {
+		t.Fatal(err)
+	}
+	last := w.write("folder:unrelated#a@user:ann")
+	var got []string
+	for _, ev := range watchViewers(w, start, last) {
+		for _, c := range ev.Decisions {
+			got = append(got, fmt.Sprintf("%s %s %d", c.Subject, c.Resource, c.After))
+		}
+	}
+	if want := []string{"user:bob document:6 1", "user:* document:5 1", "user:bob document:6 0"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // A watch for decisions that the newest types do not have is refused.
 func TestWatchedDecisionsMustExist(t *testing.T) {
 	w := newFixture(t, engine.Config{})
