@@ -45,9 +45,9 @@ const order = `
 	schema, engine/internal/graph < engine/internal/program;
 	engine/internal/program, engine/internal/work < engine/internal/view;
 	engine/internal/view < engine/internal/eval, engine/internal/traversal;
-	engine/internal/eval < engine/internal/denial;
+	engine/internal/eval < engine/internal/denial, engine/internal/proof;
 	engine/internal/eval, engine/internal/traversal < engine/internal/decisions;
-	engine/internal/denial, engine/internal/decisions < engine;
+	engine/internal/denial, engine/internal/proof, engine/internal/decisions < engine;
 	engine < engine/audit, engine/authority, engine/enginetest, engine/resources;
 
 	# Modules are clients of the engine and strangers to each other. What one

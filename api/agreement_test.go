@@ -53,6 +53,7 @@ func httpWays(t *testing.T, c *client) map[string]enginetest.Way {
 		"http/check": w.check, "http/batch": w.batch,
 		"http/list-resources": w.listResources, "http/stream/list-resources": w.streamResources,
 		"http/batch-of-several": w.several, "http/count/list-resources": w.count, "http/list-actions": w.listActions,
+		"http/list-proofs":   w.listProofs,
 		"http/list-subjects": w.listSubjects, "http/stream/list-subjects": w.streamSubjects,
 		"authzen/evaluation": w.evaluation, "authzen/evaluations": w.evaluations,
 		"authzen/list-resources": w.searchResources, "authzen/list-subjects": w.searchSubjects,
@@ -157,6 +158,12 @@ func (w wayOverHTTP) listActions(_ context.Context, q enginetest.Question) (engi
 	a := w.c.do(w.t, "POST", actionsPath, with(object{"subject": wireSubject(q.Subject), "resource": resource(q.Resource.Type, q.Resource.ID)}, more(q)))
 	actions, _ := a.data()["actions"].([]any)
 	return listVerdict(a.code(), slices.Contains(actions, any(q.Action)))
+}
+
+func (w wayOverHTTP) listProofs(_ context.Context, q enginetest.Question) (enginetest.Verdict, bool, error) {
+	a := w.c.do(w.t, "POST", proofsPath, with(object{"subject": wireSubject(q.Subject), "action": q.Action, "resource": resource(q.Resource.Type, q.Resource.ID)}, more(q)))
+	v, err := verdictOf(a.code(), len(a.list()) > 0)
+	return v, true, err
 }
 
 func (w wayOverHTTP) batch(_ context.Context, q enginetest.Question) (enginetest.Verdict, bool, error) {

@@ -92,6 +92,10 @@ func (f *failing) ListActions(ctx context.Context, tenant string, req engine.Lis
 	return nil, f.fault(ctx)
 }
 
+func (f *failing) ListProofs(ctx context.Context, tenant string, req engine.ListProofsRequest) (*engine.ProofList, error) {
+	return nil, f.fault(ctx)
+}
+
 func (f *failing) Watch(ctx context.Context, tenant string, req engine.WatchRequest, emit func(engine.WatchEvent) error) error {
 	return f.fault(ctx)
 }
@@ -282,7 +286,7 @@ func faults(t *testing.T) {
 			for _, target := range []string{
 				"/api/v1/resources/check", "/api/v1/resources/check-batch", path("document", "d") + "/relations",
 				"/api/v1/resources/list-resources", "/api/v1/resources/list-resources/stream",
-				"/api/v1/resources/list-resources/count", "/api/v1/resources/list-actions",
+				"/api/v1/resources/list-resources/count", "/api/v1/resources/list-actions", "/api/v1/resources/list-proofs",
 				"/api/v1/resources/list-subjects", "/api/v1/resources/list-subjects/stream", "/api/v1/resources/expand", planPath,
 				"/access/v1/evaluation", "/access/v1/evaluations", "/access/v1/search/subject", "/access/v1/search/resource", "/access/v1/search/action",
 			} {

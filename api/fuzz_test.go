@@ -231,7 +231,7 @@ func FuzzRequestBody(f *testing.F) {
 	h := newRealHandler(f)
 	targets := []string{
 		"/api/v1/resource-types", planPath, applyPath, path("area", "a") + "/relations", "/api/v1/resources/relations/bulk",
-		checkPath, batchPath, resourcesPath, resourcesPath + "/stream", countPath, actionsPath, subjectsPath, subjectsPath + "/stream", expandPath,
+		checkPath, batchPath, resourcesPath, resourcesPath + "/stream", countPath, actionsPath, proofsPath, subjectsPath, subjectsPath + "/stream", expandPath,
 		"/access/v1/evaluation", "/access/v1/evaluations",
 		"/access/v1/search/subject", "/access/v1/search/resource", "/access/v1/search/action",
 	}

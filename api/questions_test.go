@@ -25,6 +25,7 @@ const (
 	resourcesPath = "/api/v1/resources/list-resources"
 	countPath     = "/api/v1/resources/list-resources/count"
 	actionsPath   = "/api/v1/resources/list-actions"
+	proofsPath    = "/api/v1/resources/list-proofs"
 	subjectsPath  = "/api/v1/resources/list-subjects"
 	expandPath    = "/api/v1/resources/expand"
 	watchPath     = "/api/v1/resources/watch"
@@ -178,17 +179,7 @@ func contextual(t *testing.T, _ *world, c *client) {
 		hundred[i] = contextualRelation("document", fmt.Sprint(i), "viewer", user("ann"))
 	}
 	c.want(t, 200, "", "POST", checkPath, ask(hundred[:100]))
-	everywhere := map[string]object{
-		checkPath: ask(nil), batchPath: {"subject": user("ann"), "checks": []object{{"action": "view", "resource": resource("document", "d")}}},
-		resourcesPath:             {"subject": user("ann"), "action": "view", "type": "document"},
-		resourcesPath + "/stream": {"subject": user("ann"), "action": "view", "type": "document"},
-		countPath:                 {"subject": user("ann"), "action": "view", "type": "document"},
-		actionsPath:               {"subject": user("ann"), "resource": resource("document", "d")},
-		subjectsPath:              {"resource": resource("document", "d"), "action": "view", "subject_type": "user"},
-		subjectsPath + "/stream":  {"resource": resource("document", "d"), "action": "view", "subject_type": "user"},
-		expandPath:                {"resource": resource("document", "d"), "action": "view"},
-	}
-	for target, in := range everywhere {
+	for target, in := range askEverything() {
 		bring := func(r object) object { return with(in, object{"contextual_relations": []object{r}}) }
 		a := c.want(t, 400, "bulk_too_large", "POST", target, with(in, object{"contextual_relations": hundred}))
 		equal(t, "max", a.details()["max"], 100.0)
@@ -236,6 +227,7 @@ func exclusionCycles(t *testing.T, _ *world, c *client) {
 	for target, in := range map[string]object{
 		resourcesPath: listed, resourcesPath + "/stream": listed, countPath: listed,
 		actionsPath:  {"subject": user("ann"), "resource": resource("shelf", "mixed")},
+		proofsPath:   check(user("ann"), "viewer", resource("shelf", "mixed")),
 		subjectsPath: subjects, subjectsPath + "/stream": subjects,
 		"/access/v1/search/resource": {"subject": user("ann"), "action": object{"name": "viewer"}, "resource": object{"type": "shelf"}},
 		"/access/v1/search/subject":  {"subject": object{"type": "user"}, "action": object{"name": "viewer"}, "resource": shelf("mixed")},
@@ -598,6 +590,62 @@ func listActions(t *testing.T, _ *world, c *client) {
 	equal(t, "near", c.want(t, 200, "", "POST", actionsPath, with(area, object{"context": object{"distance": 3}})).data()["actions"], []any{"entrant", "visitor"})
 }
 
+func listProofs(t *testing.T, _ *world, c *client) {
+	c.want(t, 201, "", "POST", "/api/v1/resource-types", object{"name": "plan", "relations": []object{
+		{"name": "owner"}, {"name": "viewer", "rewrites": []object{{"kind": "this"}, {"kind": "computed", "relation": "owner"}}},
+	}})
+	relate(t, c, "plan", "p", "owner", user("ann"))
+	relate(t, c, "plan", "p", "viewer", object{"type": "group", "id": "staff"})
+	relate(t, c, "group", "staff", "member", user("ann"))
+	until := with(relation(user("ann"), "viewer"), object{"expires_at": "2100-01-01T00:00:00Z"})
+	c.want(t, 201, "", "POST", path("plan", "p")+"/relations", until)
+
+	in := with(check(user("ann"), "view", resource("plan", "p")), object{"limit": 1})
+	all := c.want(t, 200, "", "POST", proofsPath, with(in, object{"limit": 50}))
+	equal(t, "limit", all.meta("limit"), 50.0)
+	equal(t, "end", all.meta("next_cursor"), nil)
+	vias := func(a answer) (list [][]any) {
+		for _, p := range a.list() {
+			var steps []any
+			for _, r := range p.(map[string]any)["reasons"].([]any) {
+				steps = append(steps, r.(map[string]any)["via"])
+			}
+			list = append(list, steps)
+		}
+		return list
+	}
+	equal(t, "proofs", vias(all), [][]any{
+		{"plan:p#viewer@user:ann"}, {"plan:p#viewer@group:staff#member", "group:staff#member@user:ann"}, {"plan:p#owner", "plan:p#owner@user:ann"},
+	})
+	equal(t, "expiry", all.list()[0].(map[string]any)["expires_at"], "2100-01-01T00:00:00.000Z")
+	equal(t, "no expiry", all.list()[1].(map[string]any)["expires_at"], nil)
+
+	// Pages are of one state.
+	first := c.want(t, 200, "", "POST", proofsPath, in)
+	c.want(t, 200, "", "POST", "/api/v1/resources/relations/bulk", object{"operations": []object{op("delete", "plan", "p", "owner", user("ann"))}})
+	found, next := vias(first), first
+	for next.meta("next_cursor") != nil {
+		next = c.want(t, 200, "", "POST", proofsPath, with(in, object{"cursor": next.meta("next_cursor")}))
+		equal(t, "token", next.meta("consistency_token"), first.meta("consistency_token"))
+		found = append(found, vias(next)...)
+	}
+	equal(t, "pages", found, vias(all))
+	equal(t, "now", len(c.want(t, 200, "", "POST", proofsPath, with(in, object{"limit": 50})).list()), 2)
+	equal(t, "denied", c.want(t, 200, "", "POST", proofsPath, with(in, object{"subject": user("bob")})).list(), []any{})
+
+	c.want(t, 400, "cursor_invalid", "POST", proofsPath, with(in, object{"cursor": first.meta("next_cursor"), "action": "owner"}))
+	c.want(t, 400, "validation_failed", "POST", proofsPath, with(in, object{"limit": 251}))
+	c.want(t, 404, "resource_not_found", "POST", proofsPath, with(in, object{"resource": resource("plan", "none")}))
+	c.want(t, 404, "resource_type_not_found", "POST", proofsPath, with(in, object{"resource": resource("house", "none")}))
+	c.want(t, 400, "subject_invalid", "POST", proofsPath, with(in, object{"subject": object{"type": "house", "id": "x"}}))
+	c.want(t, 201, "", "POST", "/api/v1/resource-types", conditionalType)
+	c.want(t, 201, "", "POST", path("area", "a")+"/relations", with(relation(user("ann"), "visitor"), object{"condition": condition("nearby", object{"limit": 5})}))
+	area := check(user("ann"), "visitor", resource("area", "a"))
+	c.want(t, 400, "condition_context_missing", "POST", proofsPath, area)
+	c.want(t, 400, "condition_failed", "POST", proofsPath, with(area, object{"context": object{"distance": "x"}}))
+	equal(t, "near", len(c.want(t, 200, "", "POST", proofsPath, with(area, object{"context": object{"distance": 3}})).list()), 1)
+}
+
 func listSubjects(t *testing.T, _ *world, c *client) {
 	define(t, c)
 	c.want(t, 201, "", "POST", "/api/v1/resource-types", conditionalType)
@@ -689,6 +737,27 @@ func expand(t *testing.T, _ *world, c *client) {
 	equal(t, "the group", deep["children"].([]any)[0], node("this", "folder", "f", "viewer", with(subjects(staff), object{"children": []any{
 		node("this", "group", "staff", "member", subjects(user("ann"))),
 	}})))
+
+	// In pages, of one state.
+	for _, id := range []string{"bob", "cid", "dan"} {
+		relate(t, c, "group", "staff", "member", user(id))
+	}
+	group := object{"resource": resource("group", "staff"), "action": "member", "limit": 2}
+	page := c.want(t, 200, "", "POST", expandPath, group).data()
+	equal(t, "first", page["subjects"], subjects(user("ann"), user("bob"))["subjects"])
+	relate(t, c, "group", "staff", "member", user("zoe"))
+	next := with(group, object{"cursor": page["next_cursor"]})
+	equal(t, "second", c.want(t, 200, "", "POST", expandPath, next).data(), node("this", "group", "staff", "member", subjects(user("cid"), user("dan"))))
+	folder := c.want(t, 200, "", "POST", expandPath, object{"resource": resource("folder", "f"), "action": "viewer", "limit": 1}).data()
+	cut := folder["children"].([]any)[0].(map[string]any)["children"].([]any)[0].(map[string]any)
+	equal(t, "cut", cut["cut"], "limit")
+	members := c.want(t, 200, "", "POST", expandPath, object{
+		"resource": resource("folder", "f"), "action": "viewer", "limit": 10, "cursor": cut["next_cursor"],
+	}).data()
+	equal(t, "members", len(members["subjects"].([]any)), 5)
+	c.want(t, 400, "cursor_invalid", "POST", expandPath, with(next, object{"depth": 3}))
+	equal(t, "fields", fields(c.want(t, 400, "validation_failed", "POST", expandPath, with(group, object{"limit": 1001}))), []string{"limit"})
+	equal(t, "fields", fields(c.want(t, 400, "validation_failed", "POST", expandPath, with(in, object{"cursor": page["next_cursor"]}))), []string{"limit"})
 
 	c.want(t, 404, "resource_not_found", "POST", expandPath, with(in, object{"resource": resource("document", "none")}))
 	c.want(t, 404, "resource_type_not_found", "POST", expandPath, with(in, object{"resource": resource("house", "d")}))

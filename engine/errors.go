@@ -22,6 +22,21 @@ var (
 	ErrTokenExpired = errors.New("consistency token is older than the retained history")
 )
 
+// PastError is the error of the token or the instant of a question about the past: that of a
+// token, ErrTokenExpired for an instant before the retained history, or ErrInstantInFuture.
+type PastError struct{ Err error }
+
+// ErrInstantInFuture: the instant has not passed.
+var ErrInstantInFuture = errors.New("instant has not passed")
+
+func (e *PastError) Error() string {
+	if errors.Is(e.Err, ErrTokenExpired) {
+		return "the point in time is before the retained history"
+	}
+	return e.Err.Error()
+}
+func (e *PastError) Unwrap() error { return e.Err }
+
 // UnknownTypeError: the resource type is not defined.
 type UnknownTypeError struct{ Type string }
 
@@ -49,6 +64,13 @@ type RelationExistsError struct{ Tuple tuplestore.Tuple }
 
 func (e *RelationExistsError) Error() string {
 	return fmt.Sprintf("relation %s exists", e.Tuple)
+}
+
+// SingleValuedError: the resource has another subject in a relation that takes one.
+type SingleValuedError struct{ Tuple tuplestore.Tuple } // the existing one
+
+func (e *SingleValuedError) Error() string {
+	return fmt.Sprintf("relation %s takes one subject and has another", e.Tuple.Node())
 }
 
 // FilterError: no index serves the filter, so it would read more relations than it selects.
@@ -142,12 +164,16 @@ type TypeInUseError struct {
 	Type      string // the type whose tuples these are
 	Relation  string // empty when the whole type or one of its conditions is in use
 	Condition string // the condition in use, if that is what would change
+	Crowded   bool   // these are the tuples of resources with several, of which one is allowed
 	Count     int    // how many, counted to at most 1,000
 }
 
 func (e *TypeInUseError) Error() string {
 	if e.Condition != "" {
 		return fmt.Sprintf("condition %q of resource type %q is in use by %d tuples", e.Condition, e.Type, e.Count)
+	}
+	if e.Crowded {
+		return fmt.Sprintf("relation %q of resource type %q has several subjects in some resources, %d tuples in all", e.Relation, e.Type, e.Count)
 	}
 	if e.Relation == "" {
 		return fmt.Sprintf("resource type %q is in use by %d tuples", e.Type, e.Count)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -22,6 +23,11 @@ type ExpandRequest struct {
 	Depth       int
 	Contextual  []WriteOp // as for a check
 	Consistency Consistency
+	// Limit is the maximum number of stored tuples in the answer; 0: unlimited. Nodes that do
+	// not fit have a Next.
+	Limit int
+	// From expands only the rest of a node of an earlier answer, at the same revision.
+	From *ExpansionPlace
 }
 
 // Expansion is the answer to an [ExpandRequest].
@@ -52,6 +58,8 @@ type ExpansionNode struct {
 	Children []*ExpansionNode
 	// Cut is why the node has not been expanded; empty if it has.
 	Cut Cut
+	// Next is where the node continues; nil: it is complete.
+	Next *ExpansionPlace
 }
 
 // Cut is a reason not to expand a node.
@@ -60,6 +68,7 @@ type Cut string
 const (
 	CutDepth Cut = "depth" // the request's depth was reached
 	CutCycle Cut = "cycle" // the node is one of its own ancestors
+	CutLimit Cut = "limit" // the request's limit was reached
 )
 
 // Expand returns the derivation of the set of subjects that may perform an action, as a
@@ -77,7 +86,11 @@ func (e *Engine) Expand(ctx context.Context, tenantID string, req ExpandRequest)
 }
 
 func (e *Engine) expandWithin(ctx context.Context, tenantID string, req *ExpandRequest, l work.Limits) (*Expansion, error) {
-	v, err := e.readView(ctx, tenantID, req.Consistency, l)
+	view := e.readView
+	if req.Limit > 0 {
+		view = e.coldView // a page is read from the store, in its order
+	}
+	v, err := view(ctx, tenantID, req.Consistency, l)
 	if err != nil {
 		return nil, fmt.Errorf("expand: %w", err)
 	}
@@ -102,10 +115,13 @@ func (v *readView) expand(ctx context.Context, req *ExpandRequest) (*ExpansionNo
 	if !ok {
 		return nil, &ResourceNotFoundError{Resource: req.Resource}
 	}
-	root := &ExpansionNode{}
-	x := expansion{readView: v, next: []*unexpanded{{
-		node: root, object: resource, relation: v.view.Program.Rules[target.rule].Relation, depth: req.Depth,
-	}}}
+	x := expansion{readView: v, ctx: ctx, isPaged: req.Limit > 0, left: req.Limit}
+	root, err := x.begin(req, &unexpanded{
+		node: &ExpansionNode{}, object: resource, relation: v.view.Program.Rules[target.rule].Relation, depth: req.Depth,
+	})
+	if err != nil {
+		return nil, err
+	}
 	for len(x.next) > 0 {
 		level := x.next
 		x.next = nil
@@ -117,7 +133,7 @@ func (v *readView) expand(ctx context.Context, req *ExpandRequest) (*ExpansionNo
 		}
 		for _, u := range level {
 			x.relation(u)
-			if err := v.view.Budget.Err(); err != nil {
+			if err := cmp.Or(x.err, v.view.Budget.Err()); err != nil {
 				return nil, err
 			}
 		}
@@ -128,7 +144,14 @@ func (v *readView) expand(ctx context.Context, req *ExpandRequest) (*ExpansionNo
 // expansion is the state of one request.
 type expansion struct {
 	*readView
+	ctx  context.Context
 	next []*unexpanded // the next level
+
+	// Of an expansion in pages (expandpage.go):
+	isPaged bool
+	left    int             // stored tuples that the answer has room for
+	above   map[uint64]bool // the ancestors of the place that is continued
+	err     error
 }
 
 // unexpanded is a relation of an object that has not been expanded.
@@ -138,6 +161,7 @@ type unexpanded struct {
 	relation graph.RelationID
 	depth    int
 	above    *unexpanded
+	from     *ExpansionPlace // the rewrite to expand and its first tuple; nil: all
 }
 
 // read reads all tuples that the relations of a level depend on.
@@ -146,7 +170,9 @@ func (x *expansion) read(ctx context.Context, level []*unexpanded) error {
 		return nil
 	}
 	for _, u := range level {
-		x.want(u.object, u.relation, map[graph.RelationID]bool{})
+		if !x.isPaged {
+			x.want(u.object, u.relation, map[graph.RelationID]bool{})
+		}
 	}
 	return x.view.Reader.Read(ctx, &x.view.Budget)
 }
@@ -200,42 +226,71 @@ func (x *expansion) relation(u *unexpanded) {
 	n := u.node
 	n.Resource, n.Relation = x.view.Object(u.object), x.view.Graph.Relations.Name(u.relation)
 	n.Kind = schema.Union
-	for above := u.above; above != nil; above = above.above {
-		if above.object == u.object && above.relation == u.relation {
-			n.Cut = CutCycle
-			return
-		}
+	if x.isBelowItself(u) {
+		n.Cut = CutCycle
+		return
 	}
 	if u.depth < 0 {
 		n.Cut = CutDepth
 		return
 	}
+	if x.isPaged && x.left == 0 {
+		n.Cut, n.Next = CutLimit, x.place(u)
+		return
+	}
 	definition, ok := x.definition(u.object, u.relation)
-	switch {
-	case !ok:
+	if !ok {
 		return // the empty set
-	case len(definition.Rewrites) == 0:
-		x.rewrite(u, n, &schema.Rewrite{Kind: schema.This})
-	case len(definition.Rewrites) == 1:
-		x.rewrite(u, n, &definition.Rewrites[0])
+	}
+	if u.from != nil && u.from.IsRewrite {
+		x.resume(u, definition)
+		return
+	}
+	switch rewrites := rewritesOf(definition); len(rewrites) {
+	case 1:
+		x.rewrite(u, n, &rewrites[0], nil)
 	default:
-		x.children(u, n, definition.Rewrites)
+		x.children(u, n, rewrites, nil)
 	}
 }
 
-// rewrite expands one rewrite of a relation into a node.
-func (x *expansion) rewrite(u *unexpanded, n *ExpansionNode, rw *schema.Rewrite) {
+// rewritesOf returns the rewrites of a relation. One without any has those who are directly
+// related.
+func rewritesOf(definition schema.Relation) []schema.Rewrite {
+	if len(definition.Rewrites) == 0 {
+		return []schema.Rewrite{{Kind: schema.This}}
+	}
+	return definition.Rewrites
+}
+
+// isBelowItself reports whether a relation of an object is one of its own ancestors.
+func (x *expansion) isBelowItself(u *unexpanded) bool {
+	for above := u.above; above != nil; above = above.above {
+		if above.object == u.object && above.relation == u.relation {
+			return true
+		}
+	}
+	return len(x.above) > 0 && x.above[fingerprint(x.node(u))]
+}
+
+func (x *expansion) node(u *unexpanded) tuplestore.Node {
+	return tuplestore.Node{Object: x.view.Object(u.object), Relation: x.view.Graph.Relations.Name(u.relation)}
+}
+
+// rewrite expands one rewrite of a relation into a node. path are the indexes that lead to it
+// from the rewrites of the relation.
+func (x *expansion) rewrite(u *unexpanded, n *ExpansionNode, rw *schema.Rewrite, path []int) {
 	x.view.Budget.Step()
 	n.Kind = rw.Kind
 	switch rw.Kind {
 	case schema.This:
-		for to, q := range x.tuples(u.object, u.relation) {
+		for to, q := range x.tuplesOf(u, n, u.relation, path) {
 			n.Subjects = append(n.Subjects, x.fact(n.Resource, n.Relation, to, q))
 			if to.IsUserset() {
 				x.child(u, n, to.Object, to.Relation, u.depth-1)
 			}
 		}
-		slices.SortFunc(n.Subjects, func(a, b tuplestore.Fact) int { return a.Tuple.Compare(b.Tuple) })
+		x.sort(n.Subjects)
 	case schema.Self:
 		if n.Resource.ID == tuplestore.Wildcard {
 			return // a wildcard can be linked to, but is no resource
@@ -247,7 +302,7 @@ func (x *expansion) rewrite(u *unexpanded, n *ExpansionNode, rw *schema.Rewrite)
 	case schema.TupleToUserset:
 		n.Tupleset, n.All = rw.Tupleset, rw.Mode == schema.All
 		computed := x.number(rw.Computed)
-		for to, q := range x.tuples(u.object, x.number(rw.Tupleset)) {
+		for to, q := range x.tuplesOf(u, n, x.number(rw.Tupleset), path) {
 			n.Links = append(n.Links, x.fact(n.Resource, rw.Tupleset, to, q))
 			// An object whose type has no such relation has an empty set. A union can omit
 			// it, an intersection cannot.
@@ -255,19 +310,19 @@ func (x *expansion) rewrite(u *unexpanded, n *ExpansionNode, rw *schema.Rewrite)
 				x.child(u, n, to.Object, computed, u.depth-1)
 			}
 		}
-		slices.SortFunc(n.Links, func(a, b tuplestore.Fact) int { return a.Tuple.Compare(b.Tuple) })
+		x.sort(n.Links)
 	case schema.Union, schema.Intersection:
-		x.children(u, n, rw.Children)
+		x.children(u, n, rw.Children, path)
 	case schema.Exclusion:
-		x.children(u, n, []schema.Rewrite{*rw.Base, *rw.Subtract})
+		x.children(u, n, []schema.Rewrite{*rw.Base, *rw.Subtract}, path)
 	}
 }
 
-func (x *expansion) children(u *unexpanded, n *ExpansionNode, rewrites []schema.Rewrite) {
+func (x *expansion) children(u *unexpanded, n *ExpansionNode, rewrites []schema.Rewrite, path []int) {
 	for i := range rewrites {
 		child := &ExpansionNode{Resource: n.Resource, Relation: n.Relation}
 		n.Children = append(n.Children, child)
-		x.rewrite(u, child, &rewrites[i])
+		x.rewrite(u, child, &rewrites[i], append(slices.Clip(path), i))
 	}
 }
 
@@ -277,6 +332,15 @@ func (x *expansion) child(u *unexpanded, n *ExpansionNode, object graph.ObjectID
 	child := &ExpansionNode{}
 	n.Children = append(n.Children, child)
 	x.next = append(x.next, &unexpanded{node: child, object: object, relation: relation, depth: depth, above: u})
+}
+
+// tuplesOf yields the subjects of the tuples of a relation for a node, as many as the answer
+// has room for, with the tuples' qualifiers. It omits tuples that have expired.
+func (x *expansion) tuplesOf(u *unexpanded, n *ExpansionNode, relation graph.RelationID, path []int) iter.Seq2[graph.Subject, *tuplestore.Qualifier] {
+	if x.isPaged {
+		return x.page(u, n, relation, path)
+	}
+	return x.tuples(u.object, relation)
 }
 
 // tuples yields the subjects of the tuples of a relation of an object, with the tuples'
@@ -297,6 +361,13 @@ func (x *expansion) tuples(id graph.ObjectID, relation graph.RelationID) iter.Se
 				}
 			}
 		}
+	}
+}
+
+// sort sorts the tuples of a node. Those of a page are in the order of the store.
+func (x *expansion) sort(facts []tuplestore.Fact) {
+	if !x.isPaged {
+		slices.SortFunc(facts, func(a, b tuplestore.Fact) int { return a.Tuple.Compare(b.Tuple) })
 	}
 }
 

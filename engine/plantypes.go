@@ -32,7 +32,7 @@ type TypesPlan struct {
 	// Actions are the actions of the types as they are whose answers may change.
 	Actions []AffectedAction
 	// Answers has one entry for each question. The planned types answer as if the illegal
-	// tuples were deleted.
+	// tuples were deleted, except the tuples of relations that are to take one subject.
 	Answers []PlannedAnswer
 	Version string // of the types as they are
 	Token   string // names the revision
@@ -45,6 +45,7 @@ type IllegalTuples struct {
 	// Relation and Condition are empty if all tuples and resources of the type are meant.
 	Relation  string
 	Condition string // the tuples with this condition
+	Crowded   bool   // the tuples of resources with several in this relation, of which one is allowed
 	Count     int    // of all reasons together at most MaxIllegal, and then MaxSamples of each
 	Exact     bool   // there are not more
 	Samples   []tuplestore.Record
@@ -87,6 +88,7 @@ func (e *Engine) PlanTypes(ctx context.Context, tenantID string, req PlanRequest
 	}
 	snapshot := e.store.Snapshot(tenantID, at.revision)
 	gone := narrowed(at.compiled, p.compiled)
+	removed := slices.DeleteFunc(slices.Clone(gone), func(f tuplestore.Filter) bool { return f.Crowded })
 	planned := at
 	planned.compiled = p.compiled
 	// Pages of tuples are read as for a list of relations, however many there are.
@@ -98,7 +100,7 @@ func (e *Engine) PlanTypes(ctx context.Context, tenantID string, req PlanRequest
 		if err != nil {
 			return err
 		}
-		after, err := e.checkAt(ctx, without{snapshot, gone}, planned, req, l)
+		after, err := e.checkAt(ctx, without{snapshot, removed}, planned, req, l)
 		plan.Answers = make([]PlannedAnswer, len(before))
 		for i := range before {
 			plan.Answers[i] = PlannedAnswer{before[i], after[i]}
@@ -115,7 +117,7 @@ func (e *Engine) PlanTypes(ctx context.Context, tenantID string, req PlanRequest
 func illegal(ctx context.Context, s tuplestore.Snapshot, filters []tuplestore.Filter, most int) ([]IllegalTuples, error) {
 	var all []IllegalTuples
 	for _, f := range filters {
-		found := IllegalTuples{Type: f.ObjectType, Relation: f.Relation, Condition: f.Condition, Exact: true}
+		found := IllegalTuples{Type: f.ObjectType, Relation: f.Relation, Condition: f.Condition, Crowded: f.Crowded, Exact: true}
 		for r, err := range s.Scan(ctx, f) {
 			if err != nil {
 				return nil, err

@@ -25,8 +25,9 @@ type readView struct {
 	tokenIgnored bool
 	locked       *tenant // for reading, while the graph is resident
 	limits       work.Limits
-	clock        func() time.Time // its first reading is the instant of the view
-	contextual   []tuplestore.Fact // those of the overlay
+	clock        func() time.Time    // its first reading is the instant of the view
+	snapshot     tuplestore.Snapshot // nil while the graph is resident
+	contextual   []tuplestore.Fact   // those of the overlay
 	*scratch
 }
 
@@ -47,6 +48,11 @@ func (e *Engine) readView(ctx context.Context, tenantID string, c Consistency, l
 	t := e.tenant(tenantID)
 	v := readView{engine: e, limits: l, clock: e.clock}
 	var err error
+	if c.Mode == AsOf {
+		if c, v.clock, err = e.asOf(ctx, tenantID, c); err != nil {
+			return v, err
+		}
+	}
 	if v.tokenIgnored, err = t.rlock(ctx, c); err != nil {
 		return v, err
 	}
@@ -87,18 +93,34 @@ func (v *readView) describe(ctx context.Context) {
 }
 
 func (v *readView) goCold(snapshot tuplestore.Snapshot) {
-	v.scratch = scratches.Get().(*scratch)
+	v.scratch, v.snapshot = scratches.Get().(*scratch), snapshot
 	g := graph.New()
 	v.view.Graph, v.view.Program = g, program.New(v.at.compiled, g)
 	reads := &v.engine.stats.coldReads
 	v.view.Reader = view.NewReader(g, func(ctx context.Context, l tuplestore.Lookup) ([]tuplestore.Fact, error) {
 		reads.Add(1)
 		found, err := snapshot.Find(ctx, l)
-		if errors.Is(err, tuplestore.ErrRevisionCollected) {
-			return nil, ErrTokenExpired // only a token leads that far back
-		}
-		return found, err
+		return found, expired(err)
 	})
+}
+
+// expired returns the error of reading a snapshot. Only a token or an instant leads to a
+// revision that has been collected.
+func expired(err error) error {
+	if errors.Is(err, tuplestore.ErrRevisionCollected) {
+		return ErrTokenExpired
+	}
+	return err
+}
+
+// coldView is readView on a graph that belongs to the request.
+func (e *Engine) coldView(ctx context.Context, tenantID string, c Consistency, l work.Limits) (readView, error) {
+	v, err := e.readView(ctx, tenantID, c, l)
+	if err == nil && v.snapshot == nil {
+		v.leave()
+		v.goCold(e.store.Snapshot(tenantID, v.at.revision))
+	}
+	return v, err
 }
 
 // leave ends the use of the view.

@@ -7,13 +7,25 @@ import (
 	"stonetown/engine/internal/denial"
 	"stonetown/engine/internal/eval"
 	"stonetown/internal/sqldb"
+	"stonetown/schema"
 	"stonetown/tuplestore"
 )
 
-// Consistency is the required freshness of an answer.
+// Consistency is the required state of an answer.
 type Consistency struct {
 	Mode  ConsistencyMode
-	Token string // AtLeast, Exactly: as returned by a write or an earlier request
+	Token string // AtLeast, Exactly, AsOf: as returned by a write or an earlier request
+	// Instant is of the mode AsOf.
+	Instant time.Time
+}
+
+// Following returns the consistency of a later page of an answer, whose revision a token names.
+func (c Consistency) Following(token string) Consistency {
+	if c.Mode == AsOf {
+		c.Token = token // and the instant of the first page
+		return c
+	}
+	return Consistency{Mode: Exactly, Token: token}
 }
 
 // ConsistencyMode is a level of freshness.
@@ -30,6 +42,13 @@ const (
 	// Exactly answers from the token's revision, however old, so that the pages of a list
 	// are consistent. Tuples that have expired since then do not hold.
 	Exactly
+	// AsOf gives the answer of an earlier time. With an Instant it is that of the newest
+	// revision committed at or before the instant, by which tuples expire; an instant is
+	// the end of its millisecond, because timestamps are shown without the rest. With a
+	// Token it is that of the revision, and tuples expire by the time of its commit, so that
+	// it is always the same. With both, as for the pages of a list, the token names the
+	// revision. Errors are a [*PastError].
+	AsOf
 )
 
 // Query asks whether a subject may perform an action on a resource.
@@ -104,6 +123,9 @@ type CheckResponse struct {
 	Decisions []Decision
 	// Token names the revision that the answers reflect.
 	Token string
+	// Deprecating are the types of the revision if any of them is deprecated, or one of their
+	// relations, else nil.
+	Deprecating *schema.Compiled
 	// TokenIgnored: the request's token belongs to another history, because a backup was
 	// restored since. The answer is fully consistent instead.
 	TokenIgnored bool
@@ -150,7 +172,8 @@ type Precondition struct {
 }
 
 // WriteOp creates or deletes one relation. To create a relation that exists replaces its
-// expiry and condition.
+// expiry and condition. To create a second one where the resource's type allows one replaces the
+// first, or fails with [*SingleValuedError], as the type has it.
 type WriteOp struct {
 	Delete bool
 	// IfPresent: to delete a relation that does not exist is no error.
@@ -170,9 +193,10 @@ type WriteOp struct {
 
 // WriteResponse is the outcome of a [WriteRequest].
 type WriteResponse struct {
-	// Statuses has one entry per op: created, existed, updated or deleted.
+	// Statuses has one entry per op: created, existed, updated, replaced or deleted.
 	Statuses []tuplestore.Status
-	// Counts has one entry per op: how many relations it changed, 0 or 1.
+	// Counts has one entry per op: how many relations it changed, 0 or 1, and 2 if one replaced
+	// another.
 	Counts []int
 	// Token names the first revision that reflects the write.
 	Token string

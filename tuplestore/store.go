@@ -55,6 +55,15 @@ type Store interface {
 	// with [ErrRevisionCollected] if the commits have been collected.
 	Changes(ctx context.Context, tenant string, after Revision, limit int) ([]Commit, error)
 
+	// RevisionAt returns the newest revision committed at or before an instant, 0 if there is
+	// none, and the epoch of the history. It fails with [ErrRevisionCollected] if that revision
+	// has been collected. Commits that are in progress can still get a time before the present.
+	RevisionAt(ctx context.Context, tenant string, instant time.Time) (rev Revision, epoch string, err error)
+
+	// CommittedAt returns the time of a commit, the zero time for revision 0. It fails like the
+	// reads of a [Snapshot].
+	CommittedAt(ctx context.Context, tenant string, rev Revision) (time.Time, error)
+
 	// Page lists tuples of the tenant's newest revision at a bounded cost: those that match f,
 	// in the order of f, after the given record (nil: from the start), at most limit. Unless
 	// f is contiguous ([Filter.Contiguous]) it examines at most reads tuples, and so can
@@ -123,6 +132,10 @@ type Filter struct {
 	// SubjectsOutside, if not nil, selects only tuples whose subject has none of these
 	// shapes.
 	SubjectsOutside []SubjectShape
+	// Crowded selects only tuples whose node has further tuples. Only List and Scan do so, and
+	// Absent of a write that is Alone; with an ObjectType. One tuple does not decide it, so
+	// Matches ignores it.
+	Crowded bool
 	// Newest orders by descending revision and then descending primary key
 	// instead of ascending primary key. Only List does so, and only for
 	// presences of one ObjectType.
@@ -163,7 +176,7 @@ func (f Filter) BySubject() bool { return f.ObjectType == "" && f.SubjectType !=
 // ID, object type, object ID, relation and subject relation. To find some of them, or that
 // there are none, then takes the same time however many other tuples there are.
 func (f Filter) Contiguous() bool {
-	if f.Condition != "" || f.Presence != WithoutPresence || f.SubjectsOutside != nil || f.Newest {
+	if f.Condition != "" || f.Presence != WithoutPresence || f.SubjectsOutside != nil || f.Newest || f.Crowded {
 		return false
 	}
 	// A type has registrations between its relations.
@@ -225,7 +238,7 @@ type Write struct {
 	// Preconditions must all be met before the write; the first one that is not refuses it.
 	Preconditions []Precondition
 	// Now is the instant, in microseconds since 1970, by which tuples have expired for
-	// Preconditions and CreateNew, which ignore these; 0: none has. It is not compared to
+	// Preconditions, CreateNew and Others, which ignore these; 0: none has. It is not compared to
 	// recognize a write that is sent again.
 	Now int64
 	// Ops are applied in order; each sees the effect of those before it.
@@ -266,8 +279,19 @@ type Op struct {
 	Kind      OpKind
 	Tuple     Tuple     // not of DeleteMatching
 	Qualifier Qualifier // Create, CreateNew; of Expire, ExpiresAt
+	Others    Others    // Create, CreateNew
 	Match     Filter    // DeleteMatching
 }
+
+// Others is what a Create or CreateNew does with the other tuples of its node. Those that have
+// expired by [Write.Now] are deleted, unless all are kept.
+type Others int
+
+const (
+	KeepOthers    Others = iota
+	RefuseOthers         // another tuple is a conflict
+	ReplaceOthers        // deletes them
+)
 
 // OpKind is a kind of [Op].
 type OpKind int
@@ -289,6 +313,8 @@ const (
 	Existed
 	Deleted
 	Updated // the tuple existed, with another qualifier
+	// Replaced: other tuples of the node were deleted, and the tuple was created, or existed.
+	Replaced
 )
 
 // Result is the outcome of a write.
@@ -301,15 +327,20 @@ type Result struct {
 	Statuses []Status
 	// Counts has one entry per op: how many tuples it created, updated or deleted.
 	Counts []int
+	// Replaced has the tuples that ops of status Replaced have deleted, by the index of the op;
+	// nil for a write that was sent again.
+	Replaced map[int][]Tuple
 }
 
 // Commit is one revision of the changelog.
 type Commit struct {
 	Revision Revision
-	At       time.Time
-	Actor    string
-	Changes  []Change // net effect, in order; each tuple at most once
-	Schema   []byte   // the new schema document; nil if this commit put none
+	// At is by the clock of the process that committed, and not before that of the revision
+	// before. While that clock is behind another's, commits have the same time.
+	At      time.Time
+	Actor   string
+	Changes []Change // net effect, in order; each tuple at most once
+	Schema  []byte   // the new schema document; nil if this commit put none
 }
 
 // Change is a tuple that was created, got another qualifier, or was deleted.

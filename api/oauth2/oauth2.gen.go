@@ -18,6 +18,7 @@ import (
 const (
 	Cycle ExpandNodeCut = "cycle"
 	Depth ExpandNodeCut = "depth"
+	Limit ExpandNodeCut = "limit"
 )
 
 // Valid indicates whether the value is a known member of the ExpandNodeCut enum.
@@ -26,6 +27,8 @@ func (e ExpandNodeCut) Valid() bool {
 	case Cycle:
 		return true
 	case Depth:
+		return true
+	case Limit:
 		return true
 	default:
 		return false
@@ -371,9 +374,12 @@ type ExpandNode struct {
 
 	// Mode For tuple_to_userset: present if the node is the intersection of the
 	// children, and not their union. Without children it is empty.
-	Mode     ExpandNodeMode `json:"mode,omitempty"`
-	Relation string         `json:"relation"`
-	Resource ResourceRef    `json:"resource"`
+	Mode ExpandNodeMode `json:"mode,omitempty"`
+
+	// NextCursor Continues the node, if it has more relations.
+	NextCursor string      `json:"next_cursor,omitempty"`
+	Relation   string      `json:"relation"`
+	Resource   ResourceRef `json:"resource"`
 
 	// Subjects For this: the relations as written. For self: the resource.
 	Subjects []ExpandSubject `json:"subjects,omitempty"`

@@ -40,7 +40,7 @@ func (h *Handlers) Check(ctx context.Context, request CheckRequestObject) (Check
 	req := &c.request
 	req.Subject = v.subject("", in.Subject)
 	req.Queries = append(req.Queries, engine.Query{Resource: v.resource("resource/", in.Resource.Type, in.Resource.ExternalID), Action: in.Action})
-	req.Consistency = v.consistency(in.Consistency, in.ConsistencyToken)
+	req.Consistency = v.consistency(in.Consistency, in.ConsistencyToken, in.At)
 	req.Reasons, req.Denials = in.Debug, in.Debug
 	req.Context = v.context(in.Context)
 	v.Text("", "action", in.Action)
@@ -59,6 +59,7 @@ func (h *Handlers) Check(ctx context.Context, request CheckRequestObject) (Check
 	if decision.Err != nil {
 		return nil, decision.Err
 	}
+	warnOfChecks(at, req, &c.response)
 	answer := checkAnswer{allowed: decision.Allowed, meta: checkMeta(at, &c.response)}
 	if !in.Debug {
 		return answer, nil
@@ -129,7 +130,7 @@ func (h *Handlers) CheckBatch(ctx context.Context, request CheckBatchRequestObje
 	if common != nil {
 		req.Subject = v.subject("", *common)
 	}
-	req.Consistency = v.consistency(in.Consistency, in.ConsistencyToken)
+	req.Consistency = v.consistency(in.Consistency, in.ConsistencyToken, in.At)
 	req.Context = v.context(in.Context)
 	var err error
 	if req.Contextual, err = v.contextual(in.ContextualRelations); err != nil {
@@ -157,6 +158,7 @@ func (h *Handlers) CheckBatch(ctx context.Context, request CheckBatchRequestObje
 	if err := h.Engine.CheckInto(ctx, at.Tenant.ID, req, &c.response); err != nil {
 		return nil, err
 	}
+	warnOfChecks(at, req, &c.response)
 	return newBatchAnswer(c.response.Decisions, checkMeta(at, &c.response)), nil
 }
 

@@ -22,6 +22,22 @@ const (
 	codeExclusionCycle       = "exclusion_cycle"
 )
 
+// reasonCardinality: relations are illegal because their resources have several, where the type
+// is to allow one.
+const reasonCardinality = "cardinality"
+
+// withSubject adds the subject of the existing relation to the refusal of a second one, for callers
+// who may read relations.
+func withSubject(info *web.RequestInfo, err error) error {
+	var single *engine.SingleValuedError
+	e := translate(err)
+	if e == nil || !errors.As(err, &single) || !info.Principal.Scopes.Has(readScope) {
+		return err
+	}
+	e.Details["subject"] = engine.SubjectDocumentOf(single.Tuple.Subject)
+	return e
+}
+
 // translate returns the response for an error of the engine, or nil if the client did not
 // cause it.
 func translate(err error) *web.Error {
@@ -33,6 +49,7 @@ func translate(err error) *web.Error {
 		noResource   *engine.ResourceNotFoundError
 		noRelation   *engine.RelationNotFoundError
 		hasRelation  *engine.RelationExistsError
+		hasSubject   *engine.SingleValuedError
 		filter       *engine.FilterError
 		badSubject   *engine.InvalidSubjectError
 		badResource  *engine.InvalidResourceError
@@ -44,6 +61,7 @@ func translate(err error) *web.Error {
 		typesChanged *engine.TypesChangedError
 		invalidType  *schema.Error
 		tooComplex   *engine.BudgetError
+		past         *engine.PastError
 		answer       = func(status int, code string, cause error, details web.Details) *web.Error {
 			return &web.Error{Status: status, Code: code, Message: cause.Error(), Details: details}
 		}
@@ -66,6 +84,9 @@ func translate(err error) *web.Error {
 		return answer(http.StatusNotFound, "relation_not_found", noRelation, nil)
 	case errors.As(err, &hasRelation):
 		return answer(http.StatusConflict, "relation_exists", hasRelation, nil)
+	case errors.As(err, &hasSubject):
+		t := hasSubject.Tuple
+		return answer(http.StatusConflict, "relation_single_valued", hasSubject, web.Details{"resource": engine.RefTo(t.Object), "relation": t.Relation})
 	case errors.As(err, &filter):
 		return web.ValidationFailed(web.FieldError{Field: filter.Field, Code: filter.Code, Message: filter.Message})
 	case errors.As(err, &badSubject):
@@ -91,6 +112,9 @@ func translate(err error) *web.Error {
 		if inUse.Condition != "" {
 			details["condition"] = inUse.Condition
 		}
+		if inUse.Crowded {
+			details["reason"] = reasonCardinality
+		}
 		return answer(http.StatusConflict, "resource_type_in_use", inUse, details)
 	case errors.As(err, &typesChanged):
 		return answer(http.StatusConflict, "resource_types_changed", typesChanged, web.Details{"revision": typesChanged.Version})
@@ -102,6 +126,12 @@ func translate(err error) *web.Error {
 		return answer(http.StatusBadRequest, "check_too_complex", tooComplex, web.Details{
 			"limit": tooComplex.Limit, "spent_on": tooComplex.Spent(), "spent_on_conditions": tooComplex.OnConditions,
 		})
+	case errors.As(err, &past) && errors.Is(err, engine.ErrInstantInFuture):
+		return web.ValidationFailed(web.FieldError{Field: "at", Code: "in_the_future", Message: "at must not be in the future"})
+	case errors.As(err, &past) && errors.Is(err, engine.ErrTokenExpired):
+		return answer(http.StatusGone, "history_expired", past, nil)
+	case errors.As(err, &past):
+		return web.ValidationFailed(web.FieldError{Field: "at", Code: "invalid", Message: "at is neither an RFC 3339 time nor a consistency token that was issued for this tenant"})
 	case errors.Is(err, engine.ErrTokenInvalid), errors.Is(err, engine.ErrTokenUnknown):
 		return web.ValidationFailed(web.FieldError{Field: "consistency_token", Code: "invalid", Message: "the consistency token was not issued for this tenant"})
 	case errors.Is(err, engine.ErrTokenExpired):

@@ -39,7 +39,7 @@ func (h *Handlers) resume(info *web.RequestInfo, list []string, cursor string, c
 	if err := h.Cursors.Resume(info.Tenant.ID, list, cursor, &after); err != nil {
 		return after, err
 	}
-	*c = engine.Consistency{Mode: engine.Exactly, Token: after.Token}
+	*c = c.Following(after.Token)
 	return after, nil
 }
 
@@ -73,7 +73,7 @@ func (h *Handlers) ListAllowedResources(ctx context.Context, request ListAllowed
 		return nil, err
 	}
 	req, list, err := resourcesRequest(StreamResourcesInput{
-		Action: in.Action, Consistency: in.Consistency, ConsistencyToken: in.ConsistencyToken,
+		Action: in.Action, At: in.At, Consistency: in.Consistency, ConsistencyToken: in.ConsistencyToken,
 		Context: in.Context, ContextualRelations: in.ContextualRelations, IDPrefix: in.IDPrefix, IDs: in.IDs,
 		Queries: in.Queries, Subject: in.Subject, Type: in.Type,
 	})
@@ -88,7 +88,7 @@ func (h *Handlers) ListAllowedResources(ctx context.Context, request ListAllowed
 		req.After = tuplestore.Object{Type: cmp.Or(after.Type, in.Type), ID: after.After}
 	}
 	req.Limit = limit + 1
-	found, err := h.Engine.ListAllowed(ctx, info.Tenant.ID, req)
+	found, err := h.listAllowed(ctx, info, req)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (h *Handlers) StreamAllowedResources(ctx context.Context, request StreamAll
 	if err != nil {
 		return nil, err
 	}
-	found, err := h.Engine.ListAllowed(ctx, info.Tenant.ID, req)
+	found, err := h.listAllowed(ctx, info, req)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (h *Handlers) CountAllowedResources(ctx context.Context, request CountAllow
 		}
 	}
 	req, _, err := resourcesRequest(StreamResourcesInput{
-		Action: in.Action, Consistency: in.Consistency, ConsistencyToken: in.ConsistencyToken,
+		Action: in.Action, At: in.At, Consistency: in.Consistency, ConsistencyToken: in.ConsistencyToken,
 		Context: in.Context, ContextualRelations: in.ContextualRelations, IDPrefix: in.IDPrefix, IDs: in.IDs,
 		Queries: in.Queries, Subject: in.Subject, Type: in.Type,
 	})
@@ -152,7 +152,7 @@ func (h *Handlers) CountAllowedResources(ctx context.Context, request CountAllow
 		return nil, err
 	}
 	req.Limit = limit + 1
-	found, err := h.Engine.ListAllowed(ctx, info.Tenant.ID, req)
+	found, err := h.listAllowed(ctx, info, req)
 	if err != nil {
 		return nil, err
 	}
@@ -160,6 +160,19 @@ func (h *Handlers) CountAllowedResources(ctx context.Context, request CountAllow
 	body.Data.Count = min(len(found.Resources), limit)
 	body.Data.Exact = len(found.Resources) <= limit
 	return CountAllowedResources200JSONResponse{Body: body}, nil
+}
+
+func (h *Handlers) listAllowed(ctx context.Context, info *web.RequestInfo, req engine.ListAllowedRequest) (*engine.AllowedList, error) {
+	found, err := h.Engine.ListAllowed(ctx, info.Tenant.ID, req)
+	if u := h.uses(info); err == nil && u.any() {
+		u.subject(req.Subject)
+		for _, q := range req.Queries {
+			u.action(q.Type, q.Action)
+		}
+		u.relations(req.Contextual)
+		u.warn(info)
+	}
+	return found, err
 }
 
 // allowedResource represents a resource, with its actions if the request has queries.
@@ -176,7 +189,7 @@ func resourcesRequest(in StreamResourcesInput) (engine.ListAllowedRequest, []str
 	var v validation
 	req := engine.ListAllowedRequest{
 		Subject: v.subject("", in.Subject), Context: v.context(in.Context),
-		Consistency: v.consistency(in.Consistency, in.ConsistencyToken),
+		Consistency: v.consistency(in.Consistency, in.ConsistencyToken, in.At),
 	}
 	switch {
 	case len(in.Queries) > maxListQueries:
@@ -235,7 +248,7 @@ func (h *Handlers) ListAllowedActions(ctx context.Context, request ListAllowedAc
 	var v validation
 	req := engine.ListActionsRequest{
 		Subject: v.subject("", in.Subject), Resource: v.resource("resource/", in.Resource.Type, in.Resource.ExternalID),
-		Context: v.context(in.Context), Consistency: v.consistency(in.Consistency, in.ConsistencyToken),
+		Context: v.context(in.Context), Consistency: v.consistency(in.Consistency, in.ConsistencyToken, in.At),
 	}
 	var err error
 	if req.Contextual, err = v.contextual(in.ContextualRelations); err != nil {
@@ -247,6 +260,12 @@ func (h *Handlers) ListAllowedActions(ctx context.Context, request ListAllowedAc
 	found, err := h.Engine.ListActions(ctx, info.Tenant.ID, req)
 	if err != nil {
 		return nil, err
+	}
+	if u := h.uses(info); u.any() {
+		u.subject(req.Subject)
+		u.relation(req.Resource.Type, "")
+		u.relations(req.Contextual)
+		u.warn(info)
 	}
 	body := AllowedActionList{Meta: tokenMeta(info, found.Token)}
 	body.Data.Actions = found.Actions
@@ -262,7 +281,7 @@ func (h *Handlers) ListAllowedSubjects(ctx context.Context, request ListAllowedS
 		return nil, err
 	}
 	req, list, err := subjectsRequest(StreamSubjectsInput{
-		Action: in.Action, Consistency: in.Consistency, ConsistencyToken: in.ConsistencyToken, Context: in.Context,
+		Action: in.Action, At: in.At, Consistency: in.Consistency, ConsistencyToken: in.ConsistencyToken, Context: in.Context,
 		ContextualRelations: in.ContextualRelations, IDPrefix: in.IDPrefix, IDs: in.IDs, Resource: in.Resource,
 		SubjectRelation: in.SubjectRelation, SubjectType: in.SubjectType,
 	})
@@ -275,7 +294,7 @@ func (h *Handlers) ListAllowedSubjects(ctx context.Context, request ListAllowedS
 	}
 	req.After = after.After
 	req.Limit = limit + 1
-	found, err := h.Engine.ListSubjects(ctx, info.Tenant.ID, req)
+	found, err := h.listSubjects(ctx, info, req)
 	if err != nil {
 		return nil, err
 	}
@@ -301,7 +320,7 @@ func (h *Handlers) StreamAllowedSubjects(ctx context.Context, request StreamAllo
 	if err != nil {
 		return nil, err
 	}
-	found, err := h.Engine.ListSubjects(ctx, info.Tenant.ID, req)
+	found, err := h.listSubjects(ctx, info, req)
 	if err != nil {
 		return nil, err
 	}
@@ -317,12 +336,23 @@ func (h *Handlers) StreamAllowedSubjects(ctx context.Context, request StreamAllo
 	}), nil
 }
 
+func (h *Handlers) listSubjects(ctx context.Context, info *web.RequestInfo, req engine.ListSubjectsRequest) (*engine.SubjectList, error) {
+	found, err := h.Engine.ListSubjects(ctx, info.Tenant.ID, req)
+	if u := h.uses(info); err == nil && u.any() {
+		u.action(req.Resource.Type, req.Action)
+		u.relation(req.SubjectType, req.SubjectRelation)
+		u.relations(req.Contextual)
+		u.warn(info)
+	}
+	return found, err
+}
+
 func subjectsRequest(in StreamSubjectsInput) (engine.ListSubjectsRequest, []string, error) {
 	var v validation
 	req := engine.ListSubjectsRequest{
 		Resource: v.resource("resource/", in.Resource.Type, in.Resource.ExternalID), Action: in.Action,
 		SubjectType: in.SubjectType, SubjectRelation: in.SubjectRelation, Context: v.context(in.Context),
-		Consistency: v.consistency(in.Consistency, in.ConsistencyToken),
+		Consistency: v.consistency(in.Consistency, in.ConsistencyToken, in.At),
 	}
 	v.Text("", "action", in.Action)
 	v.Text("", "subject_type", in.SubjectType)

@@ -249,7 +249,7 @@ type BulkResult struct {
 	Index int    `json:"index"`
 	Op    string `json:"op"`
 
-	// Status `missing` only with `on_missing: ok`.
+	// Status `replaced`: the relation was created and took the place of another. `missing` only with `on_missing: ok`.
 	Status string `json:"status"`
 }
 
@@ -292,6 +292,18 @@ type CheckBatchAnswerDataError string
 
 // CheckBatchInput defines model for CheckBatchInput.
 type CheckBatchInput struct {
+	// At Asks for the answer of an earlier time, by the relations, resources and
+	// resource types of that time: a consistency token, or an RFC 3339
+	// instant, of which the end of its millisecond is meant. Of an instant,
+	// the newest state that was written by then counts, and relations have
+	// expired by then. Of a token, its state counts, and relations have expired
+	// by the time at which it was written. History is kept for 24 hours unless
+	// the service is configured otherwise, and fails with `history_expired`
+	// beyond. Not to be combined with `consistency` and `consistency_token`.
+	//
+	//
+	// Examples: 2026-11-22T09:30:00Z
+	At     PointInTime `json:"at,omitempty"`
 	Checks []struct {
 		Action   string      `json:"action"`
 		Resource ResourceRef `json:"resource"`
@@ -312,7 +324,8 @@ type CheckBatchInput struct {
 	Context Context `json:"context,omitempty"`
 
 	// ContextualRelations Relations that hold for this request only, as if they had been written. One
-	// whose `expires_at` has passed does not exist.
+	// whose `expires_at` has passed does not exist. They are added to the relations
+	// written, also where a resource may have one (`cardinality: one`).
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 
 	// Subject Required unless each check has a subject.
@@ -334,6 +347,19 @@ type CheckDecision struct {
 type CheckInput struct {
 	Action string `json:"action"`
 
+	// At Asks for the answer of an earlier time, by the relations, resources and
+	// resource types of that time: a consistency token, or an RFC 3339
+	// instant, of which the end of its millisecond is meant. Of an instant,
+	// the newest state that was written by then counts, and relations have
+	// expired by then. Of a token, its state counts, and relations have expired
+	// by the time at which it was written. History is kept for 24 hours unless
+	// the service is configured otherwise, and fails with `history_expired`
+	// beyond. Not to be combined with `consistency` and `consistency_token`.
+	//
+	//
+	// Examples: 2026-11-22T09:30:00Z
+	At PointInTime `json:"at,omitempty"`
+
 	// Consistency `full` (the default) reflects every write acknowledged before the
 	// request; `minimize_latency` may be a little behind. Not to be combined
 	// with `consistency_token`.
@@ -346,7 +372,8 @@ type CheckInput struct {
 	Context Context `json:"context,omitempty"`
 
 	// ContextualRelations Relations that hold for this request only, as if they had been written. One
-	// whose `expires_at` has passed does not exist.
+	// whose `expires_at` has passed does not exist. They are added to the relations
+	// written, also where a resource may have one (`cardinality: one`).
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 
 	// Debug Explain the answer, in `reasons` or `denial`.
@@ -409,12 +436,26 @@ type ContextualRelation struct {
 }
 
 // ContextualRelations Relations that hold for this request only, as if they had been written. One
-// whose `expires_at` has passed does not exist.
+// whose `expires_at` has passed does not exist. They are added to the relations
+// written, also where a resource may have one (`cardinality: one`).
 type ContextualRelations = []ContextualRelation
 
 // CountResourcesInput Either `type` and `action`, or `queries`.
 type CountResourcesInput struct {
 	Action string `json:"action,omitempty"`
+
+	// At Asks for the answer of an earlier time, by the relations, resources and
+	// resource types of that time: a consistency token, or an RFC 3339
+	// instant, of which the end of its millisecond is meant. Of an instant,
+	// the newest state that was written by then counts, and relations have
+	// expired by then. Of a token, its state counts, and relations have expired
+	// by the time at which it was written. History is kept for 24 hours unless
+	// the service is configured otherwise, and fails with `history_expired`
+	// beyond. Not to be combined with `consistency` and `consistency_token`.
+	//
+	//
+	// Examples: 2026-11-22T09:30:00Z
+	At PointInTime `json:"at,omitempty"`
 
 	// Consistency `full` (the default) reflects every write acknowledged before the
 	// request; `minimize_latency` may be a little behind. Not to be combined
@@ -428,7 +469,8 @@ type CountResourcesInput struct {
 	Context Context `json:"context,omitempty"`
 
 	// ContextualRelations Relations that hold for this request only, as if they had been written. One
-	// whose `expires_at` has passed does not exist.
+	// whose `expires_at` has passed does not exist. They are added to the relations
+	// written, also where a resource may have one (`cardinality: one`).
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 
 	// IDPrefix Only ids that begin with this text. At most 512 bytes.
@@ -539,6 +581,19 @@ type ExpandAnswer struct {
 type ExpandInput struct {
 	Action string `json:"action"`
 
+	// At Asks for the answer of an earlier time, by the relations, resources and
+	// resource types of that time: a consistency token, or an RFC 3339
+	// instant, of which the end of its millisecond is meant. Of an instant,
+	// the newest state that was written by then counts, and relations have
+	// expired by then. Of a token, its state counts, and relations have expired
+	// by the time at which it was written. History is kept for 24 hours unless
+	// the service is configured otherwise, and fails with `history_expired`
+	// beyond. Not to be combined with `consistency` and `consistency_token`.
+	//
+	//
+	// Examples: 2026-11-22T09:30:00Z
+	At PointInTime `json:"at,omitempty"`
+
 	// Consistency `full` (the default) reflects every write acknowledged before the
 	// request; `minimize_latency` may be a little behind. Not to be combined
 	// with `consistency_token`.
@@ -546,10 +601,17 @@ type ExpandInput struct {
 	ConsistencyToken string      `json:"consistency_token,omitempty"`
 
 	// ContextualRelations Relations that hold for this request only, as if they had been written. One
-	// whose `expires_at` has passed does not exist.
+	// whose `expires_at` has passed does not exist. They are added to the relations
+	// written, also where a resource may have one (`cardinality: one`).
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
-	Depth               *int                `json:"depth,omitempty"`
-	Resource            ResourceRef         `json:"resource"`
+
+	// Cursor `next_cursor` of a node of an earlier answer with a `limit`.
+	Cursor string `json:"cursor,omitempty"`
+	Depth  *int   `json:"depth,omitempty"`
+
+	// Limit The number of relations in the answer; absent: all.
+	Limit    *int        `json:"limit,omitempty"`
+	Resource ResourceRef `json:"resource"`
 }
 
 // ExpandNode defines model for ExpandNode.
@@ -566,9 +628,12 @@ type ExpandNode struct {
 
 	// Mode For tuple_to_userset: present if the node is the intersection of the
 	// children, and not their union. Without children it is empty.
-	Mode     string      `json:"mode,omitempty"`
-	Relation string      `json:"relation"`
-	Resource ResourceRef `json:"resource"`
+	Mode string `json:"mode,omitempty"`
+
+	// NextCursor Continues the node, if it has more relations.
+	NextCursor string      `json:"next_cursor,omitempty"`
+	Relation   string      `json:"relation"`
+	Resource   ResourceRef `json:"resource"`
 
 	// Subjects For this: the relations as written. For self: the resource.
 	Subjects []ExpandSubject `json:"subjects,omitempty"`
@@ -616,6 +681,9 @@ type IllegalRelations struct {
 	// Exact There are not more.
 	Exact bool `json:"exact"`
 
+	// Reason `cardinality`: these are all relations of resources that have several, where the relation is to take one.
+	Reason string `json:"reason,omitempty"`
+
 	// Relation Absent if all of the type is concerned.
 	Relation string          `json:"relation,omitempty"`
 	Samples  []IllegalSample `json:"samples"`
@@ -645,6 +713,19 @@ type Immutable = jsontext.Value
 
 // ListActionsInput defines model for ListActionsInput.
 type ListActionsInput struct {
+	// At Asks for the answer of an earlier time, by the relations, resources and
+	// resource types of that time: a consistency token, or an RFC 3339
+	// instant, of which the end of its millisecond is meant. Of an instant,
+	// the newest state that was written by then counts, and relations have
+	// expired by then. Of a token, its state counts, and relations have expired
+	// by the time at which it was written. History is kept for 24 hours unless
+	// the service is configured otherwise, and fails with `history_expired`
+	// beyond. Not to be combined with `consistency` and `consistency_token`.
+	//
+	//
+	// Examples: 2026-11-22T09:30:00Z
+	At PointInTime `json:"at,omitempty"`
+
 	// Consistency `full` (the default) reflects every write acknowledged before the
 	// request; `minimize_latency` may be a little behind. Not to be combined
 	// with `consistency_token`.
@@ -657,7 +738,8 @@ type ListActionsInput struct {
 	Context Context `json:"context,omitempty"`
 
 	// ContextualRelations Relations that hold for this request only, as if they had been written. One
-	// whose `expires_at` has passed does not exist.
+	// whose `expires_at` has passed does not exist. They are added to the relations
+	// written, also where a resource may have one (`cardinality: one`).
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 	Resource            ResourceRef         `json:"resource"`
 
@@ -681,9 +763,22 @@ type ListMeta struct {
 	RequestID  string  `json:"request_id"`
 }
 
-// ListResourcesInput Either `type` and `action`, or `queries`.
-type ListResourcesInput struct {
-	Action string `json:"action,omitempty"`
+// ListProofsInput defines model for ListProofsInput.
+type ListProofsInput struct {
+	Action string `json:"action"`
+
+	// At Asks for the answer of an earlier time, by the relations, resources and
+	// resource types of that time: a consistency token, or an RFC 3339
+	// instant, of which the end of its millisecond is meant. Of an instant,
+	// the newest state that was written by then counts, and relations have
+	// expired by then. Of a token, its state counts, and relations have expired
+	// by the time at which it was written. History is kept for 24 hours unless
+	// the service is configured otherwise, and fails with `history_expired`
+	// beyond. Not to be combined with `consistency` and `consistency_token`.
+	//
+	//
+	// Examples: 2026-11-22T09:30:00Z
+	At PointInTime `json:"at,omitempty"`
 
 	// Consistency `full` (the default) reflects every write acknowledged before the
 	// request; `minimize_latency` may be a little behind. Not to be combined
@@ -697,7 +792,57 @@ type ListResourcesInput struct {
 	Context Context `json:"context,omitempty"`
 
 	// ContextualRelations Relations that hold for this request only, as if they had been written. One
-	// whose `expires_at` has passed does not exist.
+	// whose `expires_at` has passed does not exist. They are added to the relations
+	// written, also where a resource may have one (`cardinality: one`).
+	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
+
+	// Cursor `meta.next_cursor` of the page before.
+	Cursor   string      `json:"cursor,omitempty"`
+	Limit    *int        `json:"limit,omitempty"`
+	Resource ResourceRef `json:"resource"`
+
+	// Subject A user, a group (which means its members), a resource, the holders of a
+	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
+	// are opaque: people may live in another directory.
+	//
+	// A question about everyone of a type asks about a subject that no relation
+	// names individually. Only relations to everyone count, for and against:
+	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+	// subjects that may not are those that `list-subjects` returns as excluded.
+	Subject Subject `json:"subject"`
+}
+
+// ListResourcesInput Either `type` and `action`, or `queries`.
+type ListResourcesInput struct {
+	Action string `json:"action,omitempty"`
+
+	// At Asks for the answer of an earlier time, by the relations, resources and
+	// resource types of that time: a consistency token, or an RFC 3339
+	// instant, of which the end of its millisecond is meant. Of an instant,
+	// the newest state that was written by then counts, and relations have
+	// expired by then. Of a token, its state counts, and relations have expired
+	// by the time at which it was written. History is kept for 24 hours unless
+	// the service is configured otherwise, and fails with `history_expired`
+	// beyond. Not to be combined with `consistency` and `consistency_token`.
+	//
+	//
+	// Examples: 2026-11-22T09:30:00Z
+	At PointInTime `json:"at,omitempty"`
+
+	// Consistency `full` (the default) reflects every write acknowledged before the
+	// request; `minimize_latency` may be a little behind. Not to be combined
+	// with `consistency_token`.
+	Consistency      Consistency `json:"consistency,omitempty"`
+	ConsistencyToken string      `json:"consistency_token,omitempty"`
+
+	// Context Values for the parameters of conditions. Those stored with a relation go
+	// before those of a request; a request's values that no condition asks for
+	// are ignored. Numbers may be written as text (`"5"`). At most 16 KiB.
+	Context Context `json:"context,omitempty"`
+
+	// ContextualRelations Relations that hold for this request only, as if they had been written. One
+	// whose `expires_at` has passed does not exist. They are added to the relations
+	// written, also where a resource may have one (`cardinality: one`).
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 
 	// Cursor `meta.next_cursor` of the page before.
@@ -731,6 +876,19 @@ type ListResourcesInput struct {
 type ListSubjectsInput struct {
 	Action string `json:"action"`
 
+	// At Asks for the answer of an earlier time, by the relations, resources and
+	// resource types of that time: a consistency token, or an RFC 3339
+	// instant, of which the end of its millisecond is meant. Of an instant,
+	// the newest state that was written by then counts, and relations have
+	// expired by then. Of a token, its state counts, and relations have expired
+	// by the time at which it was written. History is kept for 24 hours unless
+	// the service is configured otherwise, and fails with `history_expired`
+	// beyond. Not to be combined with `consistency` and `consistency_token`.
+	//
+	//
+	// Examples: 2026-11-22T09:30:00Z
+	At PointInTime `json:"at,omitempty"`
+
 	// Consistency `full` (the default) reflects every write acknowledged before the
 	// request; `minimize_latency` may be a little behind. Not to be combined
 	// with `consistency_token`.
@@ -743,7 +901,8 @@ type ListSubjectsInput struct {
 	Context Context `json:"context,omitempty"`
 
 	// ContextualRelations Relations that hold for this request only, as if they had been written. One
-	// whose `expires_at` has passed does not exist.
+	// whose `expires_at` has passed does not exist. They are added to the relations
+	// written, also where a resource may have one (`cardinality: one`).
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 
 	// Cursor `meta.next_cursor` of the page before.
@@ -847,6 +1006,18 @@ type PlannedDecision struct {
 	Error string `json:"error,omitempty"`
 }
 
+// PointInTime Asks for the answer of an earlier time, by the relations, resources and
+// resource types of that time: a consistency token, or an RFC 3339
+// instant, of which the end of its millisecond is meant. Of an instant,
+// the newest state that was written by then counts, and relations have
+// expired by then. Of a token, its state counts, and relations have expired
+// by the time at which it was written. History is kept for 24 hours unless
+// the service is configured otherwise, and fails with `history_expired`
+// beyond. Not to be combined with `consistency` and `consistency_token`.
+//
+// Examples: 2026-11-22T09:30:00Z
+type PointInTime = string
+
 // Precondition One of the two.
 type Precondition struct {
 	// MustExist Selects the relations that equal all given members. Because other writes
@@ -886,6 +1057,33 @@ type PreconditionFilter struct {
 	SubjectType     *string `json:"subject_type,omitempty"`
 }
 
+// Proof defines model for Proof.
+type Proof struct {
+	// ExpiresAt When the first of its relations expires.
+	ExpiresAt document.Timestamp `json:"expires_at,omitzero"`
+	Reasons   []Reason           `json:"reasons"`
+}
+
+// ProofList defines model for ProofList.
+type ProofList struct {
+	Data []Proof       `json:"data"`
+	Meta ProofListMeta `json:"meta"`
+}
+
+// ProofListMeta defines model for ProofListMeta.
+type ProofListMeta struct {
+	// ConsistencyToken Names the state that all pages reflect.
+	ConsistencyToken string `json:"consistency_token"`
+	Limit            int    `json:"limit"`
+
+	// NextCursor Null ends the list.
+	NextCursor *string `json:"next_cursor"`
+	RequestID  string  `json:"request_id"`
+
+	// Truncated The search for this page met a proof that is too long to be listed.
+	Truncated bool `json:"truncated"`
+}
+
 // Reason defines model for Reason.
 type Reason struct {
 	// Rewrite The kind of rewrite.
@@ -909,7 +1107,15 @@ type RelationDefinition = engine.RelationDefinitionDocument
 
 // RelationDefinitionInput defines model for RelationDefinitionInput.
 type RelationDefinitionInput struct {
-	Name     string    `json:"name"`
+	// Cardinality How many relations of this name a resource may have. `one` requires a relation that takes relations written; relations that have expired do not count.
+	Cardinality string `json:"cardinality,omitempty"`
+
+	// Deprecated What to use instead, in one line. Requests that name the relation are answered with a `Warning`.
+	Deprecated string `json:"deprecated,omitempty"`
+	Name       string `json:"name"`
+
+	// OnSecond Only with `cardinality: one`: to write a relation to a second subject is refused with `relation_single_valued` (default), or deletes the first one in the same write.
+	OnSecond string    `json:"on_second,omitempty"`
 	Rewrites []Rewrite `json:"rewrites,omitempty"`
 	Subjects *[]string `json:"subjects,omitempty"`
 }
@@ -1055,7 +1261,10 @@ type ResourceTypeInput struct {
 	Actions map[string]string `json:"actions,omitempty"`
 
 	// Conditions What relations of the type can be made to depend on.
-	Conditions  []ConditionDefinition     `json:"conditions,omitempty"`
+	Conditions []ConditionDefinition `json:"conditions,omitempty"`
+
+	// Deprecated What to use instead, in one line. Requests that name the type are answered with a `Warning`.
+	Deprecated  string                    `json:"deprecated,omitempty"`
 	Description string                    `json:"description,omitempty"`
 	Name        string                    `json:"name"`
 	Relations   []RelationDefinitionInput `json:"relations,omitempty"`
@@ -1102,6 +1311,19 @@ type StreamMeta struct {
 type StreamResourcesInput struct {
 	Action string `json:"action,omitempty"`
 
+	// At Asks for the answer of an earlier time, by the relations, resources and
+	// resource types of that time: a consistency token, or an RFC 3339
+	// instant, of which the end of its millisecond is meant. Of an instant,
+	// the newest state that was written by then counts, and relations have
+	// expired by then. Of a token, its state counts, and relations have expired
+	// by the time at which it was written. History is kept for 24 hours unless
+	// the service is configured otherwise, and fails with `history_expired`
+	// beyond. Not to be combined with `consistency` and `consistency_token`.
+	//
+	//
+	// Examples: 2026-11-22T09:30:00Z
+	At PointInTime `json:"at,omitempty"`
+
 	// Consistency `full` (the default) reflects every write acknowledged before the
 	// request; `minimize_latency` may be a little behind. Not to be combined
 	// with `consistency_token`.
@@ -1114,7 +1336,8 @@ type StreamResourcesInput struct {
 	Context Context `json:"context,omitempty"`
 
 	// ContextualRelations Relations that hold for this request only, as if they had been written. One
-	// whose `expires_at` has passed does not exist.
+	// whose `expires_at` has passed does not exist. They are added to the relations
+	// written, also where a resource may have one (`cardinality: one`).
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 
 	// IDPrefix Only ids that begin with this text. At most 512 bytes.
@@ -1142,6 +1365,19 @@ type StreamResourcesInput struct {
 type StreamSubjectsInput struct {
 	Action string `json:"action"`
 
+	// At Asks for the answer of an earlier time, by the relations, resources and
+	// resource types of that time: a consistency token, or an RFC 3339
+	// instant, of which the end of its millisecond is meant. Of an instant,
+	// the newest state that was written by then counts, and relations have
+	// expired by then. Of a token, its state counts, and relations have expired
+	// by the time at which it was written. History is kept for 24 hours unless
+	// the service is configured otherwise, and fails with `history_expired`
+	// beyond. Not to be combined with `consistency` and `consistency_token`.
+	//
+	//
+	// Examples: 2026-11-22T09:30:00Z
+	At PointInTime `json:"at,omitempty"`
+
 	// Consistency `full` (the default) reflects every write acknowledged before the
 	// request; `minimize_latency` may be a little behind. Not to be combined
 	// with `consistency_token`.
@@ -1154,7 +1390,8 @@ type StreamSubjectsInput struct {
 	Context Context `json:"context,omitempty"`
 
 	// ContextualRelations Relations that hold for this request only, as if they had been written. One
-	// whose `expires_at` has passed does not exist.
+	// whose `expires_at` has passed does not exist. They are added to the relations
+	// written, also where a resource may have one (`cardinality: one`).
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 
 	// IDPrefix Only ids that begin with this text. At most 512 bytes.
@@ -1593,6 +1830,9 @@ type ExpandJSONRequestBody = ExpandInput
 // ListAllowedActionsJSONRequestBody defines body for ListAllowedActions for application/json ContentType.
 type ListAllowedActionsJSONRequestBody = ListActionsInput
 
+// ListProofsJSONRequestBody defines body for ListProofs for application/json ContentType.
+type ListProofsJSONRequestBody = ListProofsInput
+
 // ListAllowedResourcesJSONRequestBody defines body for ListAllowedResources for application/json ContentType.
 type ListAllowedResourcesJSONRequestBody = ListResourcesInput
 
@@ -1664,6 +1904,9 @@ type ServerInterface interface {
 	// ListAllowedActions What may a subject do to a resource?
 	// (POST /api/v1/resources/list-actions)
 	ListAllowedActions(w http.ResponseWriter, r *http.Request)
+	// ListProofs In which ways is a check allowed?
+	// (POST /api/v1/resources/list-proofs)
+	ListProofs(w http.ResponseWriter, r *http.Request)
 	// ListAllowedResources Which resources may a subject do something to?
 	// (POST /api/v1/resources/list-resources)
 	ListAllowedResources(w http.ResponseWriter, r *http.Request)
@@ -2335,6 +2578,20 @@ func (siw *ServerInterfaceWrapper) ListAllowedActions(w http.ResponseWriter, r *
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListAllowedActions(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListProofs operation middleware
+func (siw *ServerInterfaceWrapper) ListProofs(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListProofs(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -3028,6 +3285,8 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 
 	r.HandleFunc(options.BaseURL+"/api/v1/resources/list-actions", wrapper.ListAllowedActions).Methods(http.MethodPost)
 
+	r.HandleFunc(options.BaseURL+"/api/v1/resources/list-proofs", wrapper.ListProofs).Methods(http.MethodPost)
+
 	r.HandleFunc(options.BaseURL+"/api/v1/resources/list-resources", wrapper.ListAllowedResources).Methods(http.MethodPost)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/resources/list-resources/count", wrapper.CountAllowedResources).Methods(http.MethodPost)
@@ -3337,6 +3596,24 @@ func (response ListAllowedActions200JSONResponse) VisitListAllowedActionsRespons
 	return web.WriteJSON(w, 200, response.Body)
 }
 
+type ListProofsRequestObject struct {
+	Body *ListProofsJSONRequestBody
+}
+
+// ListProofsResponseObject is one of the successful responses.
+type ListProofsResponseObject interface {
+	VisitListProofsResponse(w http.ResponseWriter) error
+}
+
+type ListProofs200JSONResponse struct {
+	Body ProofList
+}
+
+func (response ListProofs200JSONResponse) VisitListProofsResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
 type ListAllowedResourcesRequestObject struct {
 	Body *ListAllowedResourcesJSONRequestBody
 }
@@ -3616,6 +3893,9 @@ type StrictServerInterface interface {
 	// ListAllowedActions What may a subject do to a resource?
 	// (POST /api/v1/resources/list-actions)
 	ListAllowedActions(ctx context.Context, request ListAllowedActionsRequestObject) (ListAllowedActionsResponseObject, error)
+	// ListProofs In which ways is a check allowed?
+	// (POST /api/v1/resources/list-proofs)
+	ListProofs(ctx context.Context, request ListProofsRequestObject) (ListProofsResponseObject, error)
 	// ListAllowedResources Which resources may a subject do something to?
 	// (POST /api/v1/resources/list-resources)
 	ListAllowedResources(ctx context.Context, request ListAllowedResourcesRequestObject) (ListAllowedResourcesResponseObject, error)
@@ -3874,6 +4154,23 @@ func (sh *strictHandler) ListAllowedActions(w http.ResponseWriter, r *http.Reque
 	response, err := sh.ssi.ListAllowedActions(r.Context(), request)
 	if err == nil {
 		err = response.VisitListAllowedActionsResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) ListProofs(w http.ResponseWriter, r *http.Request) {
+	var request ListProofsRequestObject
+	var body ListProofsJSONRequestBody
+	if err := web.DecodeJSON(w, r, &body); err != nil {
+		sh.fail(w, r, err)
+		return
+	}
+	request.Body = &body
+	response, err := sh.ssi.ListProofs(r.Context(), request)
+	if err == nil {
+		err = response.VisitListProofsResponse(w)
 	}
 	if err != nil {
 		sh.fail(w, r, err)

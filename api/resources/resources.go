@@ -25,6 +25,7 @@ type Engine interface {
 	CheckInto(ctx context.Context, tenant string, req *engine.CheckRequest, res *engine.CheckResponse) error
 	ListAllowed(ctx context.Context, tenant string, req engine.ListAllowedRequest) (*engine.AllowedList, error)
 	ListActions(ctx context.Context, tenant string, req engine.ListActionsRequest) (*engine.ActionList, error)
+	ListProofs(ctx context.Context, tenant string, req engine.ListProofsRequest) (*engine.ProofList, error)
 	ListSubjects(ctx context.Context, tenant string, req engine.ListSubjectsRequest) (*engine.SubjectList, error)
 	Expand(ctx context.Context, tenant string, req engine.ExpandRequest) (*engine.Expansion, error)
 	Watch(ctx context.Context, tenant string, req engine.WatchRequest, emit func(engine.WatchEvent) error) error
@@ -34,6 +35,7 @@ type Engine interface {
 	FindRelations(ctx context.Context, tenant string, f engine.RelationFilter, after *tuplestore.Record, limit int) (page []tuplestore.Record, next *tuplestore.Record, err error)
 	DeleteRelations(ctx context.Context, tenant string, d engine.RelationDeletion) (engine.RelationsDeleted, error)
 
+	Deprecating(tenant string) *schema.Compiled
 	Types(ctx context.Context, tenant string) ([]schema.Type, error)
 	Type(ctx context.Context, tenant, name string) (schema.Type, error)
 	PutType(ctx context.Context, tenant string, t schema.Type, origin engine.Origin) (stored schema.Type, created bool, token string, err error)

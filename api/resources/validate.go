@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -86,8 +87,18 @@ func (v *validation) attributes(value jsontext.Value) []byte {
 	return value
 }
 
-func (v *validation) consistency(level Consistency, token string) engine.Consistency {
+func (v *validation) consistency(level Consistency, token, at string) engine.Consistency {
 	switch {
+	case at != "" && (level != "" || token != ""):
+		v.Add("at", "conflict", "cannot be combined with consistency or consistency_token")
+	case strings.Contains(at, ":"): // which no token has
+		instant, err := time.Parse(time.RFC3339, at)
+		if err != nil || instant.UnixMicro() <= 0 {
+			v.Add("at", "timestamp_invalid", "must be a consistency token or an RFC 3339 time after 1970")
+		}
+		return engine.Consistency{Mode: engine.AsOf, Instant: instant}
+	case at != "":
+		return engine.Consistency{Mode: engine.AsOf, Token: at}
 	case level != "" && token != "":
 		v.Add("consistency", "conflict", "cannot be combined with consistency_token")
 	case token != "":

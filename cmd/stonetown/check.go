@@ -21,7 +21,7 @@ const (
 
 func checkCommand(environ []string) *cobra.Command {
 	r := &remote{environ: environ}
-	var context, token string
+	var context, token, at string
 	var reasons bool
 	cmd := &cobra.Command{
 		Use:   "check SUBJECT ACTION RESOURCE",
@@ -35,6 +35,7 @@ A resource is type:id.`,
 		Example: `  stonetown check user:ann view document:q3
   stonetown check user:ann view document:q3 --reasons
   stonetown check group:eng#member edit folder:2026 --context '{"ip":"192.0.2.1"}'
+  stonetown check user:ann view document:q3 --at 2026-11-22T09:30:00Z
   if stonetown check user:ann view document:q3 >/dev/null; then ...; fi`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if err := cobra.ExactArgs(3)(cmd, args); err != nil {
@@ -43,7 +44,7 @@ A resource is type:id.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			allowed, err := runCheck(cmd, r, args, apiclient.Question{Explain: reasons, ConsistencyToken: token}, context)
+			allowed, err := runCheck(cmd, r, args, apiclient.Question{Explain: reasons, ConsistencyToken: token, At: at}, context)
 			if err != nil {
 				return &exitError{exitFailed, err}
 			}
@@ -58,7 +59,13 @@ A resource is type:id.`,
 	f.StringVar(&context, "context", "", "`JSON` object with values for conditions")
 	f.BoolVar(&reasons, "reasons", false, "print the reasons if the answer is allowed, and what would allow it if it is denied")
 	f.StringVar(&token, "consistency-token", "", "accept any state at least as new as that of a consistency `token`; it may be faster")
+	atFlag(cmd, &at)
 	return r.command(cmd)
+}
+
+// atFlag adds a flag for the point in time of a question.
+func atFlag(cmd *cobra.Command, at *string) {
+	cmd.Flags().StringVar(at, "at", "", "answer as of an earlier `time`: RFC 3339, or a consistency token")
 }
 
 func runCheck(cmd *cobra.Command, r *remote, args []string, q apiclient.Question, context string) (allowed bool, err error) {

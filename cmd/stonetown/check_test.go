@@ -56,6 +56,15 @@ func TestCheckCommand(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	want(t, dir, "check", "user:ann", "view", "document:q3", "--consistency-token", answer.ConsistencyToken)
+	want(t, dir, "relations", "remove", "document:q3", "parent", "folder:2026")
+	want(t, dir, "check", "user:ann", "view", "document:q3", "--at", answer.ConsistencyToken)
+	for args, out := range map[string]string{
+		"resources user:ann view folder": "folder:2026\n", "subjects user view document:q3": "user:ann\n", "actions user:ann document:q3": "view\nviewer\n",
+	} {
+		if got := want(t, dir, append([]string{"list", "--at", answer.ConsistencyToken}, strings.Fields(args)...)...); got != out {
+			t.Errorf("%s at an earlier time: %q, want %q", args, got, out)
+		}
+	}
 	r = on(t, dir, "check", "user:bob", "view", "document:q3", "-o", "json")
 	if err := json.Unmarshal([]byte(r.out), &answer); err != nil || answer.Allowed || r.code != 1 {
 		t.Errorf("%+v, %v", r, err)
@@ -77,6 +86,7 @@ func TestCheckCommandFails(t *testing.T) {
 		"user:ann view document:q3 --context null":                 "--context is not a JSON object",
 		"user:ann view document:q3 --context [1]":                  "--context is not a JSON object",
 		"user:ann view document:q3 --consistency-token x":          "consistency token",
+		"user:ann view document:q3 --at 2990-01-01T00:00:00Z":      "must not be in the future",
 		"user:ann view document:q3 --nonsense":                     "unknown flag",
 		"user:ann view document:q3 --output xml":                   "must be text or json",
 		"user:ann view document:q3 --client-secret-file /nonsense": "no such file",

@@ -14,12 +14,12 @@ import (
 func listCommand(environ []string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List on a running server what is allowed: resources, subjects or actions",
+		Short: "List on a running server what is allowed, and why: resources, subjects, actions or proofs",
 		Args:  cobra.NoArgs,
 		// Runnable, so that a misspelt subcommand is an error instead of this help text.
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(listResources(environ), listSubjects(environ), listActions(environ))
+	cmd.AddCommand(listResources(environ), listSubjects(environ), listActions(environ), listProofs(environ))
 	return cmd
 }
 
@@ -75,6 +75,7 @@ For several pairs of an action and a type, each resource is followed by its acti
 	f := cmd.Flags()
 	f.StringVar(&q.IDPrefix, "id-prefix", "", "only ids that begin with this `text`")
 	f.StringVar(&values, "context", "", "`JSON` object with values for conditions")
+	atFlag(cmd, &q.At)
 	f.IntVar(&count, "count", 0, "print their number, counted up to a `limit`, followed by + if there are more")
 	return r.command(cmd)
 }
@@ -128,11 +129,13 @@ The line type:* stands for all subjects of the type except for those marked as e
 	f.StringVar(&q.SubjectRelation, "relation", "", "list usersets: the holders of this `relation` to a resource of the type")
 	f.StringVar(&q.IDPrefix, "id-prefix", "", "only ids that begin with this `text`")
 	f.StringVar(&values, "context", "", "`JSON` object with values for conditions")
+	atFlag(cmd, &q.At)
 	return r.command(cmd)
 }
 
 func listActions(environ []string) *cobra.Command {
 	r := &remote{environ: environ}
+	var q apiclient.Abilities
 	var values string
 	cmd := &cobra.Command{
 		Use:   "actions SUBJECT RESOURCE",
@@ -141,17 +144,14 @@ func listActions(environ []string) *cobra.Command {
 conventional ones and relations by their names.`,
 		Example: `  stonetown list actions user:ann document:q3`,
 		Args:    cobra.ExactArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			subject, err := apiclient.ParseSubject(args[0])
-			if err != nil {
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if q.Subject, err = apiclient.ParseSubject(args[0]); err != nil {
 				return err
 			}
-			resource, err := apiclient.ParseRef(args[1])
-			if err != nil {
+			if q.Resource, err = apiclient.ParseRef(args[1]); err != nil {
 				return err
 			}
-			context, err := jsonObject("context", values)
-			if err != nil {
+			if q.Context, err = jsonObject("context", values); err != nil {
 				return err
 			}
 			c, err := r.open(cmd.Flags(), patience, apiclient.ScopeRead)
@@ -159,7 +159,7 @@ conventional ones and relations by their names.`,
 				return err
 			}
 			defer c.Close()
-			actions, err := c.AllowedActions(cmd.Context(), subject, resource, context)
+			actions, err := c.AllowedActions(cmd.Context(), q)
 			if err != nil {
 				return err
 			}
@@ -175,6 +175,48 @@ conventional ones and relations by their names.`,
 		},
 	}
 	cmd.Flags().StringVar(&values, "context", "", "`JSON` object with values for conditions")
+	atFlag(cmd, &q.At)
+	return r.command(cmd)
+}
+
+func listProofs(environ []string) *cobra.Command {
+	r := &remote{environ: environ}
+	var q apiclient.Proven
+	var values string
+	cmd := &cobra.Command{
+		Use:   "proofs SUBJECT ACTION RESOURCE",
+		Short: "List the ways in which a subject is allowed to perform an action",
+		Long: `Lists the proofs that a subject may perform an action on a resource: for each, the steps
+from the resource to the subject, one per line, and an empty line.`,
+		Example: `  stonetown list proofs user:ann view document:q3`,
+		Args:    cobra.ExactArgs(3),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			q.Action = args[1]
+			if q.Subject, err = apiclient.ParseSubject(args[0]); err != nil {
+				return err
+			}
+			if q.Resource, err = apiclient.ParseRef(args[2]); err != nil {
+				return err
+			}
+			if q.Context, err = jsonObject("context", values); err != nil {
+				return err
+			}
+			c, err := r.open(cmd.Flags(), patience, apiclient.ScopeRead)
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			return printList(cmd, r.output, c.Proofs(cmd.Context(), q), func(p apiclient.Proof) string {
+				var lines strings.Builder
+				for _, reason := range p.Reasons {
+					fmt.Fprintln(&lines, apiclient.Printable(reason.Text))
+				}
+				return lines.String()
+			})
+		},
+	}
+	cmd.Flags().StringVar(&values, "context", "", "`JSON` object with values for conditions")
+	atFlag(cmd, &q.At)
 	return r.command(cmd)
 }
 

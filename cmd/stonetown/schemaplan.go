@@ -93,6 +93,9 @@ func printPlan(w io.Writer, plan apiclient.TypesPlan, questions []string) error 
 		if found.Condition != "" {
 			place += " with " + found.Condition
 		}
+		if found.Reason == "cardinality" {
+			place += " with several subjects"
+		}
 		count := fmt.Sprint(found.Count)
 		if !found.Exact {
 			count = "more than " + count

@@ -97,7 +97,12 @@ type writer struct {
 // newTenant defines random types in a tenant and returns its writer.
 func newTenant(ctx context.Context, t *testing.T, e *engine.Engine, r *rand.Rand, id string) *writer {
 	t.Helper()
-	types := RandomTypes(r)
+	return newTenantOf(ctx, t, e, r, id, RandomTypes(r))
+}
+
+// newTenantOf defines types in a tenant and returns its writer.
+func newTenantOf(ctx context.Context, t *testing.T, e *engine.Engine, r *rand.Rand, id string, types []schema.Type) *writer {
+	t.Helper()
 	var token string
 	for _, typ := range types {
 		_, _, tok, err := e.PutType(ctx, id, typ, by)

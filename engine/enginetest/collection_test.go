@@ -23,6 +23,7 @@ func TestCollection(t *testing.T) {
 			return // the store in memory collects nothing
 		}
 		ctx := t.Context()
+		began := time.Now().Add(-time.Second)
 		_, _, first, err := e.PutType(ctx, "t", schema.Type{Name: "document", Relations: []schema.Relation{{Name: "viewer"}}}, by)
 		if err != nil {
 			t.Fatal(err)
@@ -69,6 +70,14 @@ func TestCollection(t *testing.T) {
 		_, err = e.ListResources(ctx, "t", engine.ListResourcesRequest{Subject: ann, Type: "document", Action: "viewer", Consistency: exactly})
 		if !errors.Is(err, engine.ErrTokenExpired) {
 			t.Errorf("a list at a revision that is gone: %v", err)
+		}
+		var past *engine.PastError
+		for _, c := range []engine.Consistency{{Token: first}, {Instant: began}} {
+			c.Mode = engine.AsOf
+			_, err = e.ListResources(ctx, "t", engine.ListResourcesRequest{Subject: ann, Type: "document", Action: "viewer", Consistency: c})
+			if !errors.Is(err, engine.ErrTokenExpired) || !errors.As(err, &past) {
+				t.Errorf("a list as of %+v, which is gone: %v", c, err)
+			}
 		}
 		err = e.Watch(ctx, "t", engine.WatchRequest{After: first}, func(engine.WatchEvent) error { return nil })
 		if !errors.Is(err, engine.ErrTokenExpired) {

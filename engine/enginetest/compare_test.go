@@ -554,7 +554,7 @@ func (w *writer) compareExpansion(ctx context.Context, t *testing.T, u *universe
 	t.Helper()
 	target := u.node()
 	q := Question{Subject: u.subject(), Action: target.Relation, Resource: target.Object}
-	verdict, ok, err := ways{w.engine, w.tenant}.expand(ctx, q)
+	verdict, ok, err := ways{engine: w.engine, tenant: w.tenant}.expand(ctx, q)
 	var budget *engine.BudgetError
 	if errors.As(err, &budget) {
 		return // a tree repeats what a graph shares

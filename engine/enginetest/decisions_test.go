@@ -127,23 +127,6 @@ func (w *writer) followDecisions(t *testing.T, s tuplestore.Store, watching, tim
 	}
 }
 
-// changeTypes makes a random change of types that no tuple prevents.
-func (w *writer) changeTypes(ctx context.Context, t *testing.T) {
-	t.Helper()
-	change := w.typesChange()
-	types := slices.DeleteFunc(slices.Clone(w.types), func(typ schema.Type) bool {
-		return slices.Contains(change.Delete, typ.Name) || slices.ContainsFunc(change.Put, func(put schema.Type) bool { return put.Name == typ.Name })
-	})
-	types = append(types, change.Put...)
-	compiled, err := schema.Compile(types)
-	if err != nil || len(types) == 0 {
-		return
-	}
-	if _, err := w.engine.ApplyTypes(ctx, w.tenant, change, by); err == nil {
-		w.types, w.compiled = types, compiled
-	}
-}
-
 // watched returns the events of a watch up to a token, without heartbeats.
 func watched(t *testing.T, e *engine.Engine, tenant string, req engine.WatchRequest, last string) (events []engine.WatchEvent) {
 	t.Helper()

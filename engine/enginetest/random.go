@@ -143,6 +143,7 @@ type universe struct {
 	compiled *schema.Compiled
 	objects  int // per type
 	users    int
+	soon     bool // relations expire at about the present, too
 }
 
 func (u *universe) object() tuplestore.Object {
@@ -209,6 +210,10 @@ func (u *universe) op() (engine.WriteOp, bool) {
 		op.ExpiresAt = time.Unix(1_000_000_000, 0)
 	case 1:
 		op.ExpiresAt = time.Unix(30_000_000_000, 0)
+	case 2, 3:
+		if u.soon {
+			op.ExpiresAt = time.Now().Add(time.Duration(u.rand.IntN(50_000)-10_000) * time.Microsecond)
+		}
 	}
 	if t.Object.Type != schema.GroupType && u.rand.IntN(3) > 0 {
 		op.Condition = pick(u.rand, conditions).Name

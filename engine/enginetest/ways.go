@@ -58,21 +58,27 @@ func VerdictOf(allowed bool, err error) (Verdict, error) {
 
 // Ways returns all ways in which an engine answers.
 func Ways(e *engine.Engine, tenant string) map[string]Way {
-	w := ways{e, tenant}
+	return waysOf(e, tenant, engine.Consistency{})
+}
+
+func waysOf(e *engine.Engine, tenant string, c engine.Consistency) map[string]Way {
+	w := ways{e, tenant, c}
 	return map[string]Way{
 		"check": w.check, "batch": w.batch, "list-resources": w.listResources,
-		"list-subjects": w.listSubjects, "expand": w.expand,
+		"list-subjects": w.listSubjects, "expand": w.expand, "expand-in-pages": w.expandInPages,
 		"batch-of-several": w.several, "ids/list-resources": w.amongResources, "ids/list-subjects": w.amongSubjects, "list-actions": w.listActions,
+		"list-proofs": w.listProofs,
 	}
 }
 
 type ways struct {
-	engine *engine.Engine
-	tenant string
+	engine      *engine.Engine
+	tenant      string
+	consistency engine.Consistency
 }
 
 func (w ways) request(q Question, queries ...engine.Query) engine.CheckRequest {
-	return engine.CheckRequest{Subject: q.Subject, Queries: queries, Context: q.Context, Contextual: q.Contextual}
+	return engine.CheckRequest{Subject: q.Subject, Queries: queries, Context: q.Context, Contextual: q.Contextual, Consistency: w.consistency}
 }
 
 func (w ways) check(ctx context.Context, q Question) (Verdict, bool, error) {
@@ -128,7 +134,7 @@ func (w ways) several(ctx context.Context, q Question) (Verdict, bool, error) {
 func (w ways) amongResources(ctx context.Context, q Question) (Verdict, bool, error) {
 	list, err := w.engine.ListAllowed(ctx, w.tenant, engine.ListAllowedRequest{
 		Subject: q.Subject, Queries: []engine.ResourceQuery{{Type: q.Resource.Type, Action: q.Action}},
-		Filter: engine.ResourceFilter{IDs: []string{"none", q.Resource.ID}}, Context: q.Context, Contextual: q.Contextual,
+		Filter: engine.ResourceFilter{IDs: []string{"none", q.Resource.ID}}, Context: q.Context, Contextual: q.Contextual, Consistency: w.consistency,
 	})
 	if err != nil {
 		v, err := VerdictOf(false, err)
@@ -144,7 +150,7 @@ func (w ways) amongSubjects(ctx context.Context, q Question) (Verdict, bool, err
 	}
 	list, err := w.engine.ListSubjects(ctx, w.tenant, engine.ListSubjectsRequest{
 		Resource: q.Resource, Action: q.Action, SubjectType: q.Subject.Type, SubjectRelation: q.Subject.Relation,
-		IDs: []string{q.Subject.ID}, Context: q.Context, Contextual: q.Contextual,
+		IDs: []string{q.Subject.ID}, Context: q.Context, Contextual: q.Contextual, Consistency: w.consistency,
 	})
 	if err != nil {
 		v, err := VerdictOf(false, err)
@@ -156,13 +162,25 @@ func (w ways) amongSubjects(ctx context.Context, q Question) (Verdict, bool, err
 // listActions reports whether the action is in the list.
 func (w ways) listActions(ctx context.Context, q Question) (Verdict, bool, error) {
 	list, err := w.engine.ListActions(ctx, w.tenant, engine.ListActionsRequest{
-		Subject: q.Subject, Resource: q.Resource, Context: q.Context, Contextual: q.Contextual,
+		Subject: q.Subject, Resource: q.Resource, Context: q.Context, Contextual: q.Contextual, Consistency: w.consistency,
 	})
 	if err != nil {
 		v, err := VerdictOf(false, err)
 		return v, v != Undecided && v != Cyclic, err // the cause may be another action
 	}
 	return listed(slices.Contains(list.Actions, q.Action)), true, nil
+}
+
+// listProofs reports whether the check has a proof.
+func (w ways) listProofs(ctx context.Context, q Question) (Verdict, bool, error) {
+	list, err := w.engine.ListProofs(ctx, w.tenant, engine.ListProofsRequest{
+		Subject: q.Subject, Resource: q.Resource, Action: q.Action, Context: q.Context, Contextual: q.Contextual, Limit: 1, Consistency: w.consistency,
+	})
+	if err != nil {
+		v, err := VerdictOf(false, err)
+		return v, true, err
+	}
+	return listed(len(list.Proofs) == 1), true, nil
 }
 
 // listed returns the verdict of a list.
@@ -177,7 +195,7 @@ func listed(allowed bool) Verdict {
 // resources that do not exist.
 func (w ways) listResources(ctx context.Context, q Question) (Verdict, bool, error) {
 	list, err := w.engine.ListResources(ctx, w.tenant, engine.ListResourcesRequest{
-		Subject: q.Subject, Type: q.Resource.Type, Action: q.Action, Context: q.Context, Contextual: q.Contextual,
+		Subject: q.Subject, Type: q.Resource.Type, Action: q.Action, Context: q.Context, Contextual: q.Contextual, Consistency: w.consistency,
 	})
 	if err != nil {
 		v, err := VerdictOf(false, err)
@@ -199,7 +217,7 @@ func (w ways) listSubjects(ctx context.Context, q Question) (Verdict, bool, erro
 	}
 	list, err := w.engine.ListSubjects(ctx, w.tenant, engine.ListSubjectsRequest{
 		Resource: q.Resource, Action: q.Action, SubjectType: s.Type, SubjectRelation: s.Relation,
-		Context: q.Context, Contextual: q.Contextual,
+		Context: q.Context, Contextual: q.Contextual, Consistency: w.consistency,
 	})
 	if err != nil {
 		v, err := VerdictOf(false, err)
@@ -225,19 +243,91 @@ func (w ways) listSubjects(ctx context.Context, q Question) (Verdict, bool, erro
 // expand evaluates the tree for the subject. Conditions are not evaluated in a tree, so a
 // tree with conditions cannot answer.
 func (w ways) expand(ctx context.Context, q Question) (Verdict, bool, error) {
-	tree, err := w.engine.Expand(ctx, w.tenant, engine.ExpandRequest{
-		Resource: q.Resource, Action: q.Action, Depth: 100, Contextual: q.Contextual,
-	})
+	tree, err := w.engine.Expand(ctx, w.tenant, w.expansionOf(q))
 	if err != nil {
 		v, err := VerdictOf(false, err)
 		return v, true, err
 	}
+	return evaluateTree(q, tree.Root)
+}
+
+func (w ways) expansionOf(q Question) engine.ExpandRequest {
+	return engine.ExpandRequest{Resource: q.Resource, Action: q.Action, Depth: 100, Contextual: q.Contextual, Consistency: w.consistency}
+}
+
+// expandInPages evaluates the tree that pages of one or two relations make up.
+func (w ways) expandInPages(ctx context.Context, q Question) (Verdict, bool, error) {
+	req := w.expansionOf(q)
+	req.Limit = 1 + len(q.Resource.ID)%2
+	tree, err := w.engine.Expand(ctx, w.tenant, req)
+	if err != nil {
+		v, err := VerdictOf(false, err)
+		return v, true, err
+	}
+	req.Consistency = req.Consistency.Following(tree.Token)
+	if err := w.completeTree(ctx, req, tree.Root); err != nil {
+		return "", true, err
+	}
+	req.Limit, req.From = 0, nil
+	whole, err := w.engine.Expand(ctx, w.tenant, req)
+	if err != nil {
+		return "", true, err
+	}
+	if got, want := sizeOfTree(tree.Root), sizeOfTree(whole.Root); got != want {
+		return "", true, fmt.Errorf("pages have %v nodes, subjects and links, the tree has %v", got, want)
+	}
+	return evaluateTree(q, tree.Root)
+}
+
+// completeTree replaces what is missing in a tree by its next pages.
+func (w ways) completeTree(ctx context.Context, req engine.ExpandRequest, n *engine.ExpansionNode) error {
+	for n.Next != nil {
+		req.From = n.Next
+		page, err := w.engine.Expand(ctx, w.tenant, req)
+		if err != nil {
+			return err
+		}
+		more := page.Root
+		if got := len(more.Subjects) + len(more.Links); got > req.Limit+len(req.Contextual) {
+			return fmt.Errorf("%d relations in a page of %d", got, req.Limit)
+		}
+		if n.Cut == engine.CutLimit {
+			*n = *more
+			continue
+		}
+		n.Subjects, n.Links = append(n.Subjects, more.Subjects...), append(n.Links, more.Links...)
+		n.Children, n.Next = append(n.Children, more.Children...), more.Next
+	}
+	for _, c := range n.Children {
+		if err := w.completeTree(ctx, req, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sizeOfTree counts nodes, those that are cut, subjects and links.
+func sizeOfTree(n *engine.ExpansionNode) (size [4]int) {
+	size = [4]int{1, 0, len(n.Subjects), len(n.Links)}
+	if n.Cut != "" {
+		size[1] = 1
+	}
+	for _, c := range n.Children {
+		for i, more := range sizeOfTree(c) {
+			size[i] += more
+		}
+	}
+	return size
+}
+
+// evaluateTree decides whether the subject of a question is in the set of a tree.
+func evaluateTree(q Question, root *engine.ExpansionNode) (Verdict, bool, error) {
 	s := q.Subject
 	if s.Type == schema.GroupType && s.Relation == "" && s.ID != tuplestore.Wildcard {
 		s.Relation = schema.GroupMember
 	}
 	t := treeEvaluation{subject: s}
-	switch t.relation(tree.Root) {
+	switch t.relation(root) {
 	case yes:
 		return Allowed, !t.conditional, nil
 	case no:

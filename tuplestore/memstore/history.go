@@ -107,8 +107,42 @@ func (t *tenant) changes(after tuplestore.Revision, limit int) []tuplestore.Comm
 	return slices.Clone(t.commits[from:min(from+limit, len(t.commits))])
 }
 
+// revisionAt returns the newest revision committed at or before an instant.
+func (t *tenant) revisionAt(instant time.Time) tuplestore.Revision {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	after, _ := slices.BinarySearchFunc(t.commits, instant, func(c tuplestore.Commit, instant time.Time) int {
+		if c.At.After(instant) {
+			return 1
+		}
+		return -1
+	})
+	return tuplestore.Revision(after)
+}
+
+func (t *tenant) committedAt(rev tuplestore.Revision) (time.Time, error) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	switch {
+	case rev > tuplestore.Revision(len(t.commits)):
+		return time.Time{}, tuplestore.ErrRevisionUnknown
+	case rev == 0:
+		return time.Time{}, nil
+	}
+	return t.commits[rev-1].At, nil
+}
+
+// next returns the time of the next commit.
+func (t *tenant) next(now time.Time) time.Time {
+	now = now.UTC().Truncate(time.Microsecond)
+	if n := len(t.commits); n > 0 && now.Before(t.commits[n-1].At) {
+		return t.commits[n-1].At
+	}
+	return now
+}
+
 // write validates and publishes w. The caller holds t.lock.
-func (t *tenant) write(ctx context.Context, epoch string, w tuplestore.Write) (tuplestore.Result, error) {
+func (t *tenant) write(ctx context.Context, epoch string, clock func() time.Time, w tuplestore.Write) (tuplestore.Result, error) {
 	fingerprint := apply.Fingerprint(w)
 	if earlier, ok := t.results[w.CommitID]; ok {
 		if !bytes.Equal(earlier.fingerprint, fingerprint) {
@@ -134,7 +168,7 @@ func (t *tenant) write(ctx context.Context, epoch string, w tuplestore.Write) (t
 	if effect.TakesRevision() {
 		t.publish(tuplestore.Commit{
 			Revision: result.Revision,
-			At:       time.Now().UTC().Truncate(time.Microsecond),
+			At:       t.next(clock()),
 			Actor:    w.Actor,
 			Changes:  effect.Changes,
 			Schema:   bytes.Clone(w.PutSchema),

@@ -23,12 +23,16 @@ import (
 type Config struct {
 	PerResource int // queued writes to one resource; default 1,000
 	PerTenant   int // queued writes of one tenant; default 10,000
+
+	// Clock is the time of commits. Default: time.Now.
+	Clock func() time.Time
 }
 
 // Store is a [tuplestore.Store] in memory.
 type Store struct {
 	queue fairqueue.Config
 	epoch string // one for all tenants: a store is never restored
+	clock func() time.Time
 
 	mu      sync.Mutex
 	tenants map[string]*tenant
@@ -47,7 +51,11 @@ func New(c Config) *Store {
 		}
 		return byDefault
 	}
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
 	return &Store{
+		clock: c.Clock,
 		queue: fairqueue.Config{
 			PerKey:     bound(c.PerResource, 1000),
 			Total:      bound(c.PerTenant, 10_000),
@@ -98,6 +106,16 @@ func (s *Store) Changes(_ context.Context, tenant string, after tuplestore.Revis
 	return s.tenant(tenant).changes(after, limit), nil
 }
 
+// RevisionAt implements [tuplestore.Store].
+func (s *Store) RevisionAt(_ context.Context, tenant string, instant time.Time) (rev tuplestore.Revision, epoch string, err error) {
+	return s.tenant(tenant).revisionAt(instant), s.epoch, nil
+}
+
+// CommittedAt implements [tuplestore.Store].
+func (s *Store) CommittedAt(_ context.Context, tenant string, rev tuplestore.Revision) (time.Time, error) {
+	return s.tenant(tenant).committedAt(rev)
+}
+
 // Page implements [tuplestore.Store]. It examines all tuples that may match, because they
 // are in memory.
 func (s *Store) Page(ctx context.Context, tenant string, f tuplestore.Filter, after *tuplestore.Record, limit, _ int) (page []tuplestore.Record, next *tuplestore.Record, err error) {
@@ -132,7 +150,7 @@ func (s *Store) Write(ctx context.Context, tenant string, w tuplestore.Write) (t
 		return tuplestore.Result{}, err
 	}
 	defer t.lock.release()
-	return t.write(ctx, s.epoch, w)
+	return t.write(ctx, s.epoch, s.clock, w)
 }
 
 func (s *Store) begin() error {

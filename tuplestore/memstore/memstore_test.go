@@ -9,7 +9,7 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	storetest.Run(t, func(*testing.T) tuplestore.Store { return New(Config{}) })
+	storetest.Run(t, func(*testing.T) tuplestore.Store { return New(Config{Clock: storetest.UnsteadyClock}) })
 }
 
 func TestNothingIsAttached(t *testing.T) {

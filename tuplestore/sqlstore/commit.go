@@ -83,7 +83,7 @@ func (s *Store) suggestsNew(group []*request) bool {
 	n := 0
 	for _, r := range group {
 		for _, op := range r.write.Ops {
-			if op.Kind != tuplestore.Create {
+			if op.Kind != tuplestore.Create || op.Others != tuplestore.KeepOthers {
 				return false
 			}
 		}
@@ -123,6 +123,7 @@ type attempt struct {
 	receipts map[string]receipt // by commit ID
 
 	commitEvents int64 // how many commits have an event before the group
+	committedAt  int64 // the time of the newest commit, in µs
 
 	view    *apply.View
 	effects effects
@@ -242,11 +243,11 @@ func (a *attempt) begin(group []*request, supposeNew bool) (err error) {
 // statements see all that was committed before.
 func (a *attempt) reads(group []*request, needs apply.Needs) (*sqldb.Batch, error) {
 	b := new(sqldb.Batch)
-	b.Queue(`UPDATE tenant_heads SET rev = rev WHERE tenant_id = $1 RETURNING epoch, rev, schema_rev, commit_events`,
+	b.Queue(`UPDATE tenant_heads SET rev = rev WHERE tenant_id = $1 RETURNING epoch, rev, schema_rev, commit_events, committed_at`,
 		[]any{a.tenant}, func(rows *sqldb.Rows) error {
 			for rows.Next() {
 				a.head = new(tuplestore.Head)
-				if err := rows.Scan(&a.head.Epoch, &a.head.Revision, &a.head.SchemaRevision, &a.commitEvents); err != nil {
+				if err := rows.Scan(&a.head.Epoch, &a.head.Revision, &a.head.SchemaRevision, &a.commitEvents, &a.committedAt); err != nil {
 					return err
 				}
 			}
@@ -296,7 +297,7 @@ func (a *attempt) readPreconditions(b *sqldb.Batch, needs apply.Needs, view *app
 		s := a.statement()
 		f.Newest = false
 		b.Queue(fmt.Sprintf(`SELECT %s FROM %s WHERE t.tenant_id = $1%s LIMIT %s`,
-			factList("t."), s.table(live, indexFor(f)), s.where(f), s.arg(int64(needs.AbsentLimit(known)))), s.args, a.readFacts)
+			factList("t."), s.table(live, indexFor(f)), s.where(f)+s.crowded(f, ""), s.arg(int64(needs.AbsentLimit(known)))), s.args, a.readFacts)
 	}
 	if len(needs.Existing) == 0 {
 		return
@@ -380,7 +381,8 @@ func (a *attempt) decide(r *request) (outcome, error) {
 		if err != nil {
 			return outcome{}, &alsoError{r, err}
 		}
-		if err := a.effects.commit(result.Revision, now, r.write, effect, event); err != nil {
+		a.committedAt = max(a.committedAt, now)
+		if err := a.effects.commit(result.Revision, a.committedAt, r.write, effect, event); err != nil {
 			return outcome{}, err
 		}
 	}

@@ -151,8 +151,8 @@ func (e *effects) batch(dialect sqldb.Dialect, tenant string, before, after tupl
 			[]any{tenant, r.commitID, r.hash, int64(r.rev), r.result, r.micros}, nil)
 	}
 	if after != before {
-		b.Queue(`UPDATE tenant_heads SET rev = $2, schema_rev = $3, commit_events = $4 WHERE tenant_id = $1`,
-			[]any{tenant, int64(after.Revision), int64(after.SchemaRevision), commitEvents}, nil)
+		b.Queue(`UPDATE tenant_heads SET rev = $2, schema_rev = $3, commit_events = $4, committed_at = $5 WHERE tenant_id = $1`,
+			[]any{tenant, int64(after.Revision), int64(after.SchemaRevision), commitEvents, e.commits[len(e.commits)-1].micros}, nil)
 	}
 	return b, failed
 }

@@ -133,6 +133,60 @@ func (s *Store) changes(ctx context.Context, tenant string, after tuplestore.Rev
 	return commits, nil
 }
 
+// searchRevision finds the newest revision with a time of at most $2, or the retention floor if
+// that is later, and returns the head, the revision and its time. It is a binary search, because
+// revisions have no gaps: of at most more revisions after rev, one half can still be meant.
+const searchRevision = `
+	WITH RECURSIVE search (rev, more) AS (
+		SELECT h.min_rev, h.rev - h.min_rev FROM tenant_heads AS h WHERE h.tenant_id = $1
+		UNION ALL
+		SELECT CASE WHEN (SELECT c.committed_at FROM tenant_commits AS c WHERE c.tenant_id = $1 AND c.rev = s.rev + s.more - (s.more >> 1)) <= $2
+			THEN s.rev + s.more - (s.more >> 1) ELSE s.rev END, s.more >> 1
+		FROM search AS s WHERE s.more > 0)
+	SELECT h.epoch, h.rev, h.schema_rev, s.rev, (SELECT c.committed_at FROM tenant_commits AS c WHERE c.tenant_id = $1 AND c.rev = s.rev)
+	FROM search AS s CROSS JOIN tenant_heads AS h WHERE s.more = 0 AND h.tenant_id = $1`
+
+// RevisionAt implements [tuplestore.Store].
+func (s *Store) RevisionAt(ctx context.Context, tenant string, at time.Time) (rev tuplestore.Revision, epoch string, err error) {
+	var head tuplestore.Head
+	var micros *int64
+	err = s.DB.QueryRow(ctx, searchRevision, tenant, at.UnixMicro()).Scan(&head.Epoch, &head.Revision, &head.SchemaRevision, &rev, &micros)
+	switch {
+	case errors.Is(err, sqldb.ErrNoRows):
+		return 0, "", nil
+	case err != nil:
+		return 0, "", fmt.Errorf("find revision of tenant %s at %v: %w", tenant, at, err)
+	case rev > 0 && (micros == nil || *micros > at.UnixMicro()):
+		return 0, "", tuplestore.ErrRevisionCollected
+	}
+	s.remember(tenant, head)
+	return rev, head.Epoch, nil
+}
+
+// CommittedAt implements [tuplestore.Store].
+func (s *Store) CommittedAt(ctx context.Context, tenant string, rev tuplestore.Revision) (time.Time, error) {
+	var head, floor tuplestore.Revision
+	var at *int64
+	err := s.DB.QueryRow(ctx, `
+		SELECT h.rev, h.min_rev, c.committed_at FROM tenant_heads h
+		LEFT JOIN tenant_commits c ON c.tenant_id = h.tenant_id AND c.rev = $2
+		WHERE h.tenant_id = $1`, tenant, int64(rev)).Scan(&head, &floor, &at)
+	if err != nil && !errors.Is(err, sqldb.ErrNoRows) {
+		return time.Time{}, fmt.Errorf("read time of revision %d of tenant %s: %w", rev, tenant, err)
+	}
+	switch {
+	case rev > head:
+		return time.Time{}, tuplestore.ErrRevisionUnknown
+	case rev < floor:
+		return time.Time{}, tuplestore.ErrRevisionCollected
+	case rev == 0:
+		return time.Time{}, nil
+	case at == nil: // of the floor, collected by an earlier version of the product
+		return time.Time{}, tuplestore.ErrRevisionCollected
+	}
+	return instant(*at), nil
+}
+
 func notNil(b []byte) []byte {
 	if b == nil {
 		return []byte{}

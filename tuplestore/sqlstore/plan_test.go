@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"stonetown/internal/sqldb"
+	"stonetown/internal/sqldb/sqltest"
 	"stonetown/tuplestore"
 	"stonetown/tuplestore/internal/apply"
 )
@@ -120,6 +121,9 @@ func checkPlans(t *testing.T, s *Store) {
 			f := tuplestore.Filter{ObjectType: "group", Condition: "on_call", Presence: tuplestore.WithPresence}
 			return `SELECT t.object_id FROM ` + st.table(live, indexFor(f)) + ` WHERE t.tenant_id = $1` + st.where(f) + ` LIMIT 1000`, st, st.err
 		}, []string{"tenant_id", "object_type", "condition"}, "_by_condition"},
+		{"crowded nodes", func() (string, *statement, error) {
+			return sn.list(tuplestore.Filter{ObjectType: "doc", Relation: "viewer", Crowded: true}, after, 10)
+		}, all[:2], ""},
 		{"list of new objects", func() (string, *statement, error) {
 			return sn.list(tuplestore.Filter{ObjectType: "doc", Presence: tuplestore.OnlyPresence, Newest: true}, after, 10)
 		}, all[:2], "_newest"},
@@ -262,4 +266,15 @@ func (n planNode) visit(f func(planNode)) {
 	for _, child := range n.Plans {
 		child.visit(f)
 	}
+}
+
+// A revision is found by its time without a scan of the changelog.
+func TestTimesAreSearchedByIndex(t *testing.T) {
+	onEach(t, func(t *testing.T, url string) {
+		db := openDB(t, url)
+		if db.Dialect() == sqldb.SQLite {
+			t.Skip("plans are those of PostgreSQL")
+		}
+		sqltest.UsesIndex(t, db, "tenant_commits_pkey", searchRevision, "t", int64(1))
+	})
 }

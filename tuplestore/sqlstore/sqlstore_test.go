@@ -80,7 +80,7 @@ func TestConformance(t *testing.T) {
 			c.DB, c.ScanPage = db, 97
 			return open(t, c)
 		}
-		storetest.Run(t, func(t *testing.T) tuplestore.Store { return empty(t, Config{}) })
+		storetest.Run(t, func(t *testing.T) tuplestore.Store { return empty(t, Config{Clock: storetest.UnsteadyClock}) })
 		storetest.RunSQL(t, func(t *testing.T) (tuplestore.Store, *sqldb.DB) { return empty(t, Config{}), db })
 		storetest.RunQueue(t, func(t *testing.T, l storetest.Limits) tuplestore.Store {
 			return empty(t, Config{MaxWaitingPerResource: l.PerResource, MaxWaitingPerTenant: l.PerTenant})

@@ -38,7 +38,7 @@ func RunCollection(t *testing.T, open func(t *testing.T, clock func() time.Time)
 			other := f.in("other")
 			other.apply(creations(viewer("1", "ann"))...)
 			for i := range 150 {
-				now = now.Add(time.Second)
+				now = now.Add(time.Duration(g.IntN(5)-1) * time.Second) // sometimes back
 				write := g.write(fmt.Sprint("actor ", i))
 				schema := schemas[len(schemas)-1]
 				if g.IntN(10) == 0 {
@@ -54,12 +54,20 @@ func RunCollection(t *testing.T, open func(t *testing.T, clock func() time.Time)
 					continue
 				}
 				if after.rev > states[len(states)-1].rev {
-					states, times, schemas = append(states, after), append(times, now), append(schemas, schema)
+					latest := now
+					if last := times[len(times)-1]; now.Before(last) {
+						latest = last
+					}
+					states, times, schemas = append(states, after), append(times, latest), append(schemas, schema)
 				}
 				if i%40 == 39 {
 					keep = max(keep, 1+g.IntN(len(states)-1)) // collected revisions stay collected
+					for keep+1 < len(times) && times[keep+1].Equal(times[keep]) {
+						keep++
+					}
 					f.collect(store, times[keep].Add(time.Microsecond))
 					f.kept(g, states, schemas, keep)
+					f.revisionsAt(commitsOf(states, times), states[keep].rev)
 				}
 			}
 			f.collect(store, now.Add(time.Hour))
@@ -77,6 +85,14 @@ func RunCollection(t *testing.T, open func(t *testing.T, clock func() time.Time)
 			}
 		})
 	}
+}
+
+// commitsOf returns the commits that led to the states after the first, without their changes.
+func commitsOf(states []state, times []time.Time) (commits []tuplestore.Commit) {
+	for i := 1; i < len(states); i++ {
+		commits = append(commits, tuplestore.Commit{Revision: states[i].rev, At: times[i]})
+	}
+	return commits
 }
 
 // sweeps tests that expired tuples, and no others, are deleted as by any other write.

@@ -147,6 +147,21 @@ var revisionCases = []testCase{
 			f.Errorf("record %+v of a commit at %v", r, at)
 		}
 	}},
+	{"a revision is found by its time", func(f *fixture) {
+		f.committed(0, time.Time{})
+		if rev, _, err := f.store.RevisionAt(f.ctx, f.tenant, time.Now()); rev != 0 || err != nil {
+			f.Errorf("a tenant never written is at %d, error %v", rev, err)
+		}
+		f.in("other").apply(create(viewer("1", "ann")))
+		for i := range 20 {
+			f.apply(create(viewer("1", fmt.Sprint(i))))
+		}
+		commits := f.changes(0, 100)
+		f.revisionsAt(commits, 0)
+		if _, err := f.store.CommittedAt(f.ctx, f.tenant, 21); !errors.Is(err, tuplestore.ErrRevisionUnknown) {
+			f.Errorf("time of a revision beyond the head: %v, want ErrRevisionUnknown", err)
+		}
+	}},
 	{"a revision beyond the head is unknown", func(f *fixture) {
 		f.apply(create(viewer("1", "ann")))
 		beyond := f.at(2)
@@ -187,4 +202,48 @@ var revisionCases = []testCase{
 			}
 		}
 	}},
+}
+
+func (f *fixture) committed(rev tuplestore.Revision, want time.Time) {
+	f.Helper()
+	if at, err := f.store.CommittedAt(f.ctx, f.tenant, rev); err != nil || !at.Equal(want) {
+		f.Errorf("revision %d committed at %v, error %v, want %v", rev, at, err, want)
+	}
+}
+
+// revisionsAt compares the revision at every interesting instant with the changelog after
+// revision 0. Those below the floor must be collected.
+func (f *fixture) revisionsAt(commits []tuplestore.Commit, floor tuplestore.Revision) {
+	f.Helper()
+	check := func(at time.Time) {
+		f.Helper()
+		var want tuplestore.Revision
+		for _, c := range commits {
+			if !c.At.After(at) {
+				want = c.Revision
+			}
+		}
+		rev, epoch, err := f.store.RevisionAt(f.ctx, f.tenant, at)
+		switch {
+		case want < floor:
+			if !errors.Is(err, tuplestore.ErrRevisionCollected) {
+				f.Errorf("revision at %v below the floor %d: %d, error %v", at, floor, rev, err)
+			}
+		case err != nil || rev != want || epoch != f.head().Epoch:
+			f.Errorf("at %v the revision is %d in %q, error %v, want %d", at, rev, epoch, err, want)
+		}
+	}
+	for i, c := range commits {
+		if i > 0 && c.At.Before(commits[i-1].At) {
+			f.Errorf("revision %d was committed at %v, before the one before", c.Revision, c.At)
+		}
+		if c.Revision >= floor {
+			f.committed(c.Revision, c.At)
+		}
+		for _, d := range []time.Duration{-time.Microsecond, 0, time.Microsecond} {
+			check(c.At.Add(d))
+		}
+	}
+	check(time.Unix(0, 0))
+	check(time.Now().Add(time.Hour))
 }

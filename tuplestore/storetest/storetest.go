@@ -11,6 +11,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"sync"
@@ -34,6 +35,7 @@ func Run(t *testing.T, open func(t *testing.T) tuplestore.Store) {
 		{"Ops", opCases},
 		{"Qualifier", qualifierCases},
 		{"Preconditions", preconditionCases},
+		{"Others", otherCases},
 		{"Schema", schemaCases},
 		{"Replay", replayCases},
 		{"Also", alsoCases},
@@ -51,6 +53,11 @@ func Run(t *testing.T, open func(t *testing.T) tuplestore.Store) {
 			}
 		})
 	}
+}
+
+// UnsteadyClock is the time for stores under test. It jumps back and forth by up to a second.
+func UnsteadyClock() time.Time {
+	return time.Now().Add(time.Duration(rand.Int64N(int64(2*time.Second))) - time.Second)
 }
 
 // testCase is a promise and its test.

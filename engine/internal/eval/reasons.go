@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -11,15 +10,6 @@ import (
 	"stonetown/engine/internal/view"
 	"stonetown/tuplestore"
 )
-
-// Reason is one step of a proof, from the resource towards the subject.
-type Reason struct {
-	// Via is the relation that the step used, written as type:id#relation, followed by
-	// @subject if the step used a tuple.
-	Via     string
-	Rewrite string // the kind of rewrite: this, computed, tuple_to_userset, ...
-	Text    string // the step in a sentence
-}
 
 // Reasons returns why the answer to a question is that it holds: the path from the resource
 // to the subject, and after an intersection the path of each operand. Each goal is explained
@@ -56,11 +46,11 @@ func (w *reasonWriter) explain(g int32) {
 			return
 		}
 		if lg.IsExclusion() {
-			w.add(n.String(), "exclusion", "the subject is not excluded from %s of %s", n.Relation, n.Object)
+			w.add(ExclusionReason(n))
 			w.explain(at.proof.child)
 			return
 		}
-		w.add(n.String(), "intersection", "%s of %s requires all of the following", n.Relation, n.Object)
+		w.add(IntersectionReason(n))
 		for _, operand := range lg.Operands {
 			child, _ := e.table.Find(goalKey(at.object, rulePart(operand, at.part.mode())))
 			w.explain(child)
@@ -81,30 +71,27 @@ func (w *reasonWriter) explain(g int32) {
 	}
 	switch at.proof.step {
 	case byIdentity:
-		w.add(t.Node().String(), "this", "%s is the set of its own %ss", t.Node(), t.Relation)
+		w.add(IdentityReason(t.Node()))
 	case bySelf:
-		t.Relation, t.Subject = relation, w.subject(at.object, "")
-		w.add(t.String(), "self", "%s is %s of itself", object, relation)
+		w.add(SelfReason(tuplestore.Node{Object: object, Relation: relation}))
 	case byTuple:
 		t.Subject = w.subject(at.proof.subject, "")
-		subject := t.Subject.String()
-		if t.Subject.ID == tuplestore.Wildcard {
-			subject = "every " + t.Subject.Type
-		}
-		w.add(t.String(), "this", "%s is %s of %s%s", subject, t.Relation, object, w.qualifier(at, graph.Plain(at.proof.subject)))
+		w.add(TupleReason(t, w.qualifier(at, graph.Plain(at.proof.subject))))
 	case byUserset:
 		child := &e.goals[at.proof.child]
 		set := e.program.Rules[child.part.index()].Relation
 		t.Subject = w.subject(child.object, name(set))
-		w.add(t.String(), "this", "every %s of %s is %s of %s%s",
-			t.Subject.Relation, t.Subject.Object(), t.Relation, object, w.qualifier(at, graph.Subject{Object: child.object, Relation: set}))
+		w.add(UsersetReason(t, w.qualifier(at, graph.Subject{Object: child.object, Relation: set})))
 		w.explain(at.proof.child)
 	case byArrow:
 		child := &e.goals[at.proof.child]
-		t.Subject = w.subject(child.object, "")
-		w.add(t.String(), "tuple_to_userset", "%s is %s of %s, and every %s of it is %s here%s",
-			t.Subject, t.Relation, object, name(e.program.Rules[child.part.index()].Relation), relation,
-			w.qualifier(at, graph.Plain(child.object)))
+		to, q := w.link(at, child.object)
+		t.Subject = w.subject(to.Object, "")
+		if to.IsUserset() {
+			t.Subject.Relation = name(to.Relation)
+		}
+		w.until = Earliest(w.until, q)
+		w.add(ArrowReason(t, q, name(e.program.Rules[child.part.index()].Relation), relation))
 		w.explain(at.proof.child)
 	}
 }
@@ -114,8 +101,7 @@ func (w *reasonWriter) explainArrow(at *goal, lg *program.Logic) {
 	e := w.e
 	n := tuplestore.Node{Object: e.view.Object(at.object), Relation: e.graph.Relations.Name(lg.Arrow.Tupleset)}
 	computed := e.graph.Relations.Name(lg.Arrow.Computed)
-	w.add(n.String(), "tuple_to_userset", "the subject is %s of every %s of %s, which makes it %s here",
-		computed, n.Relation, n.Object, e.graph.Relations.Name(lg.Relation))
+	w.add(EveryLinkReason(n, computed, e.graph.Relations.Name(lg.Relation)))
 	var goals []int32
 	below, above := e.view.Edges(at.object, lg.Arrow.Tupleset)
 	for _, found := range [2]graph.Edges{below, above} {
@@ -124,9 +110,7 @@ func (w *reasonWriter) explainArrow(at *goal, lg *program.Logic) {
 			if child == program.NoRule || e.view.Decide(at.object, q) == view.Unmet {
 				continue
 			}
-			if q != nil && q.ExpiresAt != 0 {
-				w.expires(q) // without this link there may be none
-			}
+			w.until = Earliest(w.until, q) // without this link there may be none
 			if linked, found := e.table.Find(goalKey(to.Object, rulePart(child, at.part.mode()))); found {
 				goals = append(goals, linked)
 			}
@@ -145,39 +129,37 @@ func (w *reasonWriter) subject(id graph.ObjectID, relation string) tuplestore.Su
 	return tuplestore.Subject{Type: o.Type, ID: o.ID, Relation: relation}
 }
 
-// qualifier describes the expiry and the condition of the tuple of a proof.
-func (w *reasonWriter) qualifier(at *goal, to graph.Subject) string {
+// qualifier returns the qualifier of the tuple of a proof, nil if it has none.
+func (w *reasonWriter) qualifier(at *goal, to graph.Subject) *tuplestore.Qualifier {
 	below, above := w.e.view.Edges(at.object, at.proof.relation)
 	for _, found := range [2]graph.Edges{below, above} {
-		q := found.Qualified()[to]
-		if q == nil {
-			continue
+		if q := found.Qualified()[to]; q != nil {
+			w.until = Earliest(w.until, q)
+			return q
 		}
-		text := ""
-		if q.ExpiresAt != 0 {
-			text = " until " + w.expires(q).Format(time.RFC3339)
-		}
-		if q.Condition != "" {
-			text += ", since the condition " + q.Condition + " is met"
-		}
-		return text
 	}
-	return ""
+	return nil
 }
 
-// expires returns when a tuple of the proof expires, which ends the proof.
-func (w *reasonWriter) expires(q *tuplestore.Qualifier) time.Time {
-	at := time.UnixMicro(q.ExpiresAt).UTC()
-	if w.until.IsZero() || at.Before(w.until) {
-		w.until = at
+// link returns the tuple by which an arrow leads to an object: any that holds, also one whose
+// subject is a userset of the object.
+func (w *reasonWriter) link(at *goal, object graph.ObjectID) (graph.Subject, *tuplestore.Qualifier) {
+	below, above := w.e.view.Edges(at.object, at.proof.relation)
+	for _, found := range [2]graph.Edges{below, above} {
+		if found.Has(object) {
+			return graph.Plain(object), nil
+		}
+		for to, q := range found.Subjects() {
+			if to.Object == object && w.e.holds(at.object, q, at.part.mode()) {
+				return to, q
+			}
+		}
 	}
-	return at
+	return graph.Plain(object), nil
 }
 
 func (w *reasonWriter) computed(o tuplestore.Object, from, to string) {
-	w.add(tuplestore.Node{Object: o, Relation: from}.String(), "computed", "%s of %s implies %s", from, o, to)
+	w.add(ComputedReason(tuplestore.Node{Object: o, Relation: from}, to))
 }
 
-func (w *reasonWriter) add(via, rewrite, text string, args ...any) {
-	w.steps = append(w.steps, Reason{Via: via, Rewrite: rewrite, Text: fmt.Sprintf(text, args...)})
-}
+func (w *reasonWriter) add(r Reason) { w.steps = append(w.steps, r) }

@@ -13,6 +13,7 @@ type Question struct {
 	Resource         Ref             `json:"resource"`
 	Context          json.RawMessage `json:"context,omitempty"` // values for conditions
 	ConsistencyToken string          `json:"consistency_token,omitempty"`
+	At               string          `json:"at,omitempty"` // a token or an instant
 	Explain          bool            `json:"debug,omitempty"`
 }
 

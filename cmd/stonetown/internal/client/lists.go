@@ -13,6 +13,7 @@ type Allowed struct {
 	Queries  []Allowance     `json:"queries"`
 	IDPrefix string          `json:"id_prefix,omitempty"`
 	Context  json.RawMessage `json:"context,omitempty"` // values for conditions
+	At       string          `json:"at,omitempty"`      // a token or an instant
 }
 
 // Allowance is an action on the resources of a type.
@@ -35,6 +36,7 @@ type Holders struct {
 	SubjectRelation string          `json:"subject_relation,omitempty"`
 	IDPrefix        string          `json:"id_prefix,omitempty"`
 	Context         json.RawMessage `json:"context,omitempty"` // values for conditions
+	At              string          `json:"at,omitempty"`      // a token or an instant
 }
 
 // Holder is a subject of a list. Excluded: it is not allowed, although the wildcard is.
@@ -78,16 +80,45 @@ func (c *Client) AllowedSubjects(ctx context.Context, h Holders) iter.Seq2[Store
 	})
 }
 
+// Abilities asks for the actions that a subject may perform on a resource.
+type Abilities struct {
+	Subject  Subject         `json:"subject"`
+	Resource Ref             `json:"resource"`
+	Context  json.RawMessage `json:"context,omitempty"` // values for conditions
+	At       string          `json:"at,omitempty"`      // a token or an instant
+}
+
 // AllowedActions lists the actions that a subject may perform on a resource.
-func (c *Client) AllowedActions(ctx context.Context, s Subject, r Ref, values json.RawMessage) ([]string, error) {
+func (c *Client) AllowedActions(ctx context.Context, a Abilities) ([]string, error) {
 	list, _, err := call[struct {
 		Actions []string `json:"actions"`
-	}](ctx, c, request{method: http.MethodPost, path: resourcesPath + "/list-actions", asks: true, body: struct {
-		Subject  Subject         `json:"subject"`
-		Resource Ref             `json:"resource"`
-		Context  json.RawMessage `json:"context,omitempty"`
-	}{s, r, values}})
+	}](ctx, c, request{method: http.MethodPost, path: resourcesPath + "/list-actions", asks: true, body: a})
 	return list.Actions, err
+}
+
+// Proof is one proof of a check.
+type Proof struct {
+	Reasons   []Reason `json:"reasons"`
+	ExpiresAt string   `json:"expires_at,omitempty"` // RFC 3339: when the first of its relations expires
+}
+
+// Proven asks for the proofs that a subject may perform an action on a resource.
+type Proven struct {
+	Subject  Subject         `json:"subject"`
+	Action   string          `json:"action"`
+	Resource Ref             `json:"resource"`
+	Context  json.RawMessage `json:"context,omitempty"` // values for conditions
+	At       string          `json:"at,omitempty"`      // a token or an instant
+}
+
+// Proofs iterates over the proofs of a check.
+func (c *Client) Proofs(ctx context.Context, p Proven) iter.Seq2[Stored[Proof], error] {
+	return all(func(cursor string) (Page[Proof], error) {
+		return question[Proof](ctx, c, "/list-proofs", struct {
+			Proven
+			paging
+		}{p, pageFrom(cursor)})
+	})
 }
 
 // paging is the page of a list that a body asks for.

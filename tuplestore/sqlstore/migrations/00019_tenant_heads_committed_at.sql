@@ -1,0 +1,5 @@
+-- +goose NO TRANSACTION
+-- +goose Up
+-- The time of the newest commit, which the next one is not before; 0 if that is not known.
+ALTER TABLE tenant_heads
+    ADD COLUMN IF NOT EXISTS committed_at BIGINT NOT NULL DEFAULT 0;
