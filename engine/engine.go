@@ -80,7 +80,8 @@ type Engine struct {
 	tailTimeout  time.Duration
 	clock        func() time.Time
 	logger       *slog.Logger
-	heavy        *fair.Gate // attempt.go
+	heavy        *fair.Gate   // attempt.go
+	watched      atomic.Int64 // estimated bytes in memory for watches of decisions
 
 	tenants  sync.Map // string -> *tenant
 	resident residency

@@ -63,6 +63,7 @@ func (e *Engine) Watch(ctx context.Context, tenantID string, req WatchRequest, e
 		if err := w.watchDecisions(ctx, *req.Decisions); err != nil {
 			return fmt.Errorf("watch: %w", err)
 		}
+		defer w.decisions.account(0)
 	}
 	if err := w.heartbeat(); err != nil {
 		return err

@@ -49,8 +49,13 @@ type DecisionScope struct {
 	decisions.Scope
 }
 
-// decisionsAtOnce is the number of commits whose reads are shared.
-const decisionsAtOnce = 64
+const (
+	// decisionsAtOnce is the number of commits whose reads are shared.
+	decisionsAtOnce = 64
+	// maxWatched is the estimated memory, in bytes, that watches of decisions keep together for
+	// what they have read. Beyond it, a watch reads for each page of commits again.
+	maxWatched = 256 << 20
+)
 
 // decisionWatch is the part of a watch that computes decisions.
 type decisionWatch struct {
@@ -58,6 +63,7 @@ type decisionWatch struct {
 	watcher  *watcher
 	compiled *schema.Compiled
 	follower *decisions.Follower // nil: the types have no such decisions
+	bytes    int64               // the part of Engine.watched
 }
 
 // question returns what a follower is asked. The errors are those of [Engine.ListSubjects] about
@@ -174,6 +180,10 @@ func (d *decisionWatch) follow(ctx context.Context, commits []tuplestore.Commit)
 			return err
 		})
 		if err == nil {
+			if d.account(d.follower.Bytes()) > maxWatched {
+				d.follower.Reset()
+				d.account(0)
+			}
 			return outcomes, nil
 		}
 		var budget *BudgetError
@@ -197,6 +207,13 @@ func (d *decisionWatch) follow(ctx context.Context, commits []tuplestore.Commit)
 			return []decisions.Outcome{{Scope: &known}}, nil
 		}
 	}
+}
+
+// account sets the memory of the watch, and returns that of all watches.
+func (d *decisionWatch) account(bytes int64) (all int64) {
+	all = d.watcher.engine.watched.Add(bytes - d.bytes)
+	d.bytes = bytes
+	return all
 }
 
 // changeTypes returns the outcome of a commit that changed the types.

@@ -161,7 +161,8 @@ func (f *Follower) affectedDirectly(a *affected) {
 	}
 }
 
-// namedBy returns the subjects that are affected by changes, if they follow from these alone.
+// namedBy returns the subjects that are affected by changes, if they follow from these alone and
+// are few.
 func (f *Follower) namedBy(changes []affected) []tuplestore.Subject {
 	named := map[graph.ObjectID]bool{}
 	for i := range changes {
@@ -169,6 +170,9 @@ func (f *Follower) namedBy(changes []affected) []tuplestore.Subject {
 			return nil
 		}
 		named[changes[i].plain] = true
+	}
+	if len(named) > MaxScope {
+		return nil
 	}
 	return f.subjects(named)
 }

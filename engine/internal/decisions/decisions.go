@@ -175,6 +175,9 @@ func (f *Follower) Reset() {
 	}
 }
 
+// Bytes returns the estimated size of the tuples in memory, and of the tables about them.
+func (f *Follower) Bytes() int64 { return f.view.Graph.Bytes() + f.read }
+
 // lookupBytes is the estimated size of a lookup in the tables of a reader.
 const lookupBytes = 64
 
@@ -191,7 +194,7 @@ func (f *Follower) Follow(ctx context.Context, l work.Limits, commits []tuplesto
 		f.at = began
 		return nil, err
 	}
-	if f.view.Graph.Bytes()+f.read > maxKept {
+	if f.Bytes() > maxKept {
 		f.Reset()
 	}
 	return outcomes, nil
