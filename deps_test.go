@@ -46,7 +46,8 @@ const order = `
 	engine/internal/program, engine/internal/work < engine/internal/view;
 	engine/internal/view < engine/internal/eval, engine/internal/traversal;
 	engine/internal/eval < engine/internal/denial, engine/internal/proof;
-	engine/internal/denial, engine/internal/proof, engine/internal/traversal < engine;
+	engine/internal/eval, engine/internal/traversal < engine/internal/decisions;
+	engine/internal/denial, engine/internal/proof, engine/internal/decisions < engine;
 	engine < engine/authority, engine/enginetest, engine/resources;
 	engine/resources < engine/audit;
 

@@ -191,6 +191,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"tokens_from_before_a_restore_are_ignored":                 otherEpoch,
 	"malformed_http_is_refused_in_the_form_of_the_api":         rawRequests,
 	"a_watch_continues_where_it_ended":                         watch,
+	"a_watch_of_decisions_names_who_gained_and_who_lost":       watchDecisions,
 	"every_change_has_one_event":                               events,
 	"events_are_in_the_order_of_effects":                       eventOrder,
 	"authzen_decides_as_checks_do":                             authZEN,

@@ -779,9 +779,18 @@ type watching struct {
 
 func (c *client) watch(t *testing.T, after any) *watching {
 	t.Helper()
-	target := watchPath
+	query := url.Values{}
 	if after != nil {
-		target += "?after=" + url.QueryEscape(after.(string))
+		query.Set("after", after.(string))
+	}
+	return c.watchWith(t, query)
+}
+
+func (c *client) watchWith(t *testing.T, query url.Values) *watching {
+	t.Helper()
+	target := watchPath
+	if len(query) > 0 {
+		target += "?" + query.Encode()
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	req, err := http.NewRequestWithContext(ctx, "GET", c.server.URL+target, nil)
@@ -851,6 +860,72 @@ func watch(t *testing.T, _ *world, c *client) {
 	fields[2] = "another"
 	elsewhere := base64.RawURLEncoding.EncodeToString([]byte(strings.Join(fields, "|")))
 	c.want(t, 410, "history_expired", "GET", watchPath+"?after="+elsewhere, nil)
+}
+
+// watchDecisions follows who may read documents.
+func watchDecisions(t *testing.T, _ *world, c *client) {
+	define(t, c)
+	about := url.Values{"type": {"document"}, "action": {"reader"}, "subject_type": {"user"}}
+	w := c.watchWith(t, about)
+	defer w.cancel()
+	equal(t, "first event", w.next()["event"], "heartbeat")
+	d, everyone := resource("document", "d"), user("*")
+	next := func(what string, token any, lists object) (event map[string]any) {
+		t.Helper()
+		event = w.next()
+		equal(t, what, event["event"], "decisions")
+		equal(t, what, event["consistency_token"], token)
+		for _, list := range []string{"gained", "lost", "conditional", "undecidable"} {
+			equal(t, what+": "+list, event[list], lists[list])
+		}
+		return event
+	}
+	relate(t, c, "folder", "f", "viewer", user("bob")) // of no document
+	made := relate(t, c, "document", "d", "viewer", user("ann")).meta("consistency_token")
+	first := next("viewer", made, object{"gained": []any{object{"resource": d, "subject": user("ann"), "before": "denied"}}})
+	banned := relate(t, c, "document", "d", "banned", user("ann")).meta("consistency_token")
+	next("banned", banned, object{"lost": []any{object{"resource": d, "subject": user("ann"), "before": "allowed"}}})
+	public := relate(t, c, "document", "d", "viewer", everyone).meta("consistency_token")
+	next("public", public, object{"gained": []any{object{"resource": d, "subject": everyone, "before": "denied", "except": []any{user("ann")}}}})
+	c.want(t, 204, "", "DELETE", path("document", "d")+"/relations", relation(user("ann"), "banned"))
+	equal(t, "no longer banned", w.next()["gained"], []any{object{"resource": d, "subject": user("ann"), "before": "denied"}})
+	c.want(t, 204, "", "DELETE", path("document", "d"), nil)
+	equal(t, "deleted", w.next()["lost"], []any{object{"resource": d, "subject": everyone, "before": "allowed"}})
+
+	// Too many to be named.
+	for n := range 3 {
+		var ops []object
+		for i := range 400 {
+			ops = append(ops, object{"op": "create", "resource": resource("folder", "f"), "relation": "viewer", "subject": user(fmt.Sprintf("u%d-%d", n, i))})
+		}
+		c.want(t, 200, "", "POST", "/api/v1/resources/relations/bulk", object{"operations": ops})
+	}
+	relate(t, c, "document", "e", "parent", object{"type": "folder", "id": "f"})
+	many := w.next()
+	equal(t, "too many", many["event"], "scope")
+	equal(t, "reason", many["reason"], "too_many")
+	equal(t, "resources", many["resources"], []any{resource("document", "e")})
+	equal(t, "subjects", many["subjects"], nil)
+
+	// Types on which the action does not depend change nothing.
+	c.want(t, 201, "", "POST", "/api/v1/resource-types", `{"name": "other", "relations": [{"name": "viewer"}]}`)
+	document := strings.Replace(split(t, documents)[1], `"subtract": {"kind": "computed", "relation": "banned"}`, `"subtract": {"kind": "computed", "relation": "owner"}`, 1)
+	c.want(t, 200, "", "POST", applyPath, object{"types": []any{parse(t, document)}})
+	types := w.next()
+	equal(t, "types", types["event"], "scope")
+	equal(t, "reason", types["reason"], "resource_types")
+
+	// It goes on from the token of any event.
+	about.Set("after", first["consistency_token"].(string))
+	again := c.watchWith(t, about)
+	defer again.cancel()
+	equal(t, "where it begins", again.next()["consistency_token"], first["consistency_token"])
+	equal(t, "banned", again.next()["consistency_token"], banned)
+
+	c.want(t, 400, "validation_failed", "GET", watchPath+"?type=document", nil)
+	c.want(t, 400, "relation_undefined", "GET", watchPath+"?type=document&action=fly&subject_type=user", nil)
+	c.want(t, 400, "subject_invalid", "GET", watchPath+"?type=document&action=view&subject_type=robot", nil)
+	c.want(t, 404, "resource_type_not_found", "GET", watchPath+"?type=robot&action=view&subject_type=user", nil)
 }
 
 // otherEpoch sends a consistency token from before a restored backup. Checks report it as

@@ -82,6 +82,7 @@ type Engine struct {
 	logger       *slog.Logger
 	heavy        *fair.Gate // attempt.go
 	counts       *fair.Gate
+	watched      atomic.Int64 // estimated bytes in memory for watches of decisions
 
 	tenants  sync.Map // string -> *tenant
 	resident residency

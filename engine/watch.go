@@ -14,6 +14,8 @@ type WatchRequest struct {
 	// After is the token of the last revision that the watcher has processed; empty: the
 	// newest.
 	After string
+	// Decisions, if not nil, asks for the decisions that changed, instead of what changed them.
+	Decisions *WatchedDecisions
 	// Heartbeat is the maximum time between events. Default 15 s.
 	Heartbeat time.Duration
 }
@@ -28,6 +30,11 @@ type WatchEvent struct {
 	// SchemaChanged: the resource types changed.
 	SchemaChanged bool
 	Heartbeat     bool
+	// Decisions are those that the commit changed, of a watch for decisions, in the order of their
+	// resources and subjects. A commit that changed none has no event.
+	Decisions []DecisionChange
+	// Scope, if not nil, takes the place of Decisions.
+	Scope *DecisionScope
 }
 
 const (
@@ -41,7 +48,8 @@ const (
 // ctx ends or emit fails, and returns that error. The first event is a heartbeat with the
 // token that the watch starts from. It fails with [ErrTokenInvalid], [ErrTokenUnknown], or
 // [ErrTokenExpired] if changes since then have been collected; the caller then has to read
-// all data again.
+// all data again. A watch for decisions also fails as [Engine.ListSubjects] does if the newest
+// types do not have them.
 func (e *Engine) Watch(ctx context.Context, tenantID string, req WatchRequest, emit func(WatchEvent) error) error {
 	if req.Heartbeat <= 0 {
 		req.Heartbeat = watchHeartbeat
@@ -51,6 +59,12 @@ func (e *Engine) Watch(ctx context.Context, tenantID string, req WatchRequest, e
 		return fmt.Errorf("watch: %w", err)
 	}
 	w := watcher{engine: e, tenant: tenantID, epoch: epoch, after: after, emit: emit, beat: req.Heartbeat}
+	if req.Decisions != nil {
+		if err := w.watchDecisions(ctx, *req.Decisions); err != nil {
+			return fmt.Errorf("watch: %w", err)
+		}
+		defer w.decisions.account(0)
+	}
 	if err := w.heartbeat(); err != nil {
 		return err
 	}
@@ -83,40 +97,60 @@ type watcher struct {
 	emit   func(WatchEvent) error
 	beat   time.Duration
 	last   time.Time // when the last event was emitted
+
+	decisions *decisionWatch // nil: all changes are watched
 }
 
 func (w *watcher) run(ctx context.Context) error {
-	pause := time.NewTimer(0)
-	defer pause.Stop()
 	for {
 		commits, err := w.read(ctx)
 		if err != nil {
 			return fmt.Errorf("watch: %w", err)
 		}
-		for i := range commits {
-			c := &commits[i]
-			w.after = c.Revision
-			err := w.send(WatchEvent{At: c.At, Actor: c.Actor, Changes: c.Changes, SchemaChanged: c.Schema != nil})
-			if err != nil {
-				return err
-			}
+		if w.decisions != nil {
+			err = w.decisions.send(ctx, commits)
+		} else {
+			err = w.sendAll(commits)
+		}
+		if err != nil {
+			return err
 		}
 		if len(commits) == changesAtOnce {
 			continue
 		}
-		if time.Since(w.last) >= w.beat {
-			if err := w.heartbeat(); err != nil {
-				return err
-			}
+		if err := w.beatIfDue(); err != nil {
+			return err
 		}
-		pause.Reset(min(watchPause, w.beat))
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-w.engine.background.Done():
-			return context.Canceled
+		if err := w.wait(ctx); err != nil {
+			return err
 		}
+	}
+}
+
+// sendAll emits an event for each commit.
+func (w *watcher) sendAll(commits []tuplestore.Commit) error {
+	for i := range commits {
+		c := &commits[i]
+		w.after = c.Revision
+		err := w.send(WatchEvent{At: c.At, Actor: c.Actor, Changes: c.Changes, SchemaChanged: c.Schema != nil})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wait waits until it is time to look for changes again.
+func (w *watcher) wait(ctx context.Context) error {
+	pause := time.NewTimer(min(watchPause, w.beat))
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-w.engine.background.Done():
+		return context.Canceled
 	}
 }
 
@@ -137,6 +171,14 @@ func (w *watcher) read(ctx context.Context) ([]tuplestore.Commit, error) {
 		return nil, ErrTokenExpired
 	}
 	return commits, err
+}
+
+// beatIfDue emits a heartbeat if the last event is too long ago.
+func (w *watcher) beatIfDue() error {
+	if time.Since(w.last) < w.beat {
+		return nil
+	}
+	return w.heartbeat()
 }
 
 func (w *watcher) heartbeat() error {

@@ -70,6 +70,48 @@ func (e Consistency) Valid() bool {
 	}
 }
 
+// Defines values for WatchDecisionBefore.
+const (
+	Allowed     WatchDecisionBefore = "allowed"
+	Conditional WatchDecisionBefore = "conditional"
+	Denied      WatchDecisionBefore = "denied"
+	Undecidable WatchDecisionBefore = "undecidable"
+)
+
+// Valid indicates whether the value is a known member of the WatchDecisionBefore enum.
+func (e WatchDecisionBefore) Valid() bool {
+	switch e {
+	case Allowed:
+		return true
+	case Conditional:
+		return true
+	case Denied:
+		return true
+	case Undecidable:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for WatchEventReason.
+const (
+	ResourceTypes WatchEventReason = "resource_types"
+	TooMany       WatchEventReason = "too_many"
+)
+
+// Valid indicates whether the value is a known member of the WatchEventReason enum.
+func (e WatchEventReason) Valid() bool {
+	switch e {
+	case ResourceTypes:
+		return true
+	case TooMany:
+		return true
+	default:
+		return false
+	}
+}
+
 // AffectedType defines model for AffectedType.
 type AffectedType struct {
 	Actions   []string `json:"actions"`
@@ -1617,6 +1659,28 @@ type WatchChange struct {
 	Subject Subject `json:"subject,omitzero"`
 }
 
+// WatchDecision A subject for which the decision about a resource changed.
+type WatchDecision struct {
+	Before WatchDecisionBefore `json:"before"`
+
+	// Except Of the subject `*`: the subjects that have another decision now.
+	Except   []Subject   `json:"except,omitempty"`
+	Resource ResourceRef `json:"resource"`
+
+	// Subject A user, a group (which means its members), a resource, the holders of a
+	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
+	// are opaque: people may live in another directory.
+	//
+	// A question about everyone of a type asks about a subject that no relation
+	// names individually. Only relations to everyone count, for and against:
+	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+	// subjects that may not are those that `list-subjects` returns as excluded.
+	Subject Subject `json:"subject"`
+}
+
+// WatchDecisionBefore defines model for WatchDecision.Before.
+type WatchDecisionBefore string
+
 // WatchEvent defines model for WatchEvent.
 type WatchEvent struct {
 	// Actor The user or client that made the change.
@@ -1626,13 +1690,37 @@ type WatchEvent struct {
 	At      Timestamp     `json:"at"`
 	Changes []WatchChange `json:"changes,omitempty"`
 
+	// Conditional What depends on values of a context now.
+	Conditional []WatchDecision `json:"conditional,omitempty"`
+
 	// ConsistencyToken Names the state after the event: go on from here.
 	ConsistencyToken string `json:"consistency_token"`
 	Event            string `json:"event"`
 
+	// Gained What is allowed now. This list and the next three are in the order of resource and subject.
+	Gained []WatchDecision `json:"gained,omitempty"`
+
+	// Lost What is denied now.
+	Lost []WatchDecision `json:"lost,omitempty"`
+
+	// Reason Of a `scope`: why its changes are not named.
+	Reason WatchEventReason `json:"reason,omitempty"`
+
+	// Resources Of a `scope`: all changes are about these. Absent: any.
+	Resources []ResourceRef `json:"resources,omitempty"`
+
 	// SchemaChanged The resource types are others now.
 	SchemaChanged bool `json:"schema_changed,omitzero"`
+
+	// Subjects Of a `scope`: all changes are about these. Absent: any.
+	Subjects []Subject `json:"subjects,omitempty"`
+
+	// Undecidable What depends on its own negation now.
+	Undecidable []WatchDecision `json:"undecidable,omitempty"`
 }
+
+// WatchEventReason Of a `scope`: why its changes are not named.
+type WatchEventReason string
 
 // ApplicationInPath defines model for ApplicationInPath.
 type ApplicationInPath = string
@@ -1869,6 +1957,15 @@ type WriteRelationsParams struct {
 type WatchParams struct {
 	// After The consistency token to go on from.
 	After string `form:"after,omitempty" json:"after,omitempty"`
+
+	// Type Watch decisions about the resources of this type.
+	Type string `form:"type,omitempty" json:"type,omitempty"`
+
+	// Action The action that decisions are about, as for a check.
+	Action string `form:"action,omitempty" json:"action,omitempty"`
+
+	// SubjectType The type of subjects that decisions are about. `group` means the members of groups.
+	SubjectType string `form:"subject_type,omitempty" json:"subject_type,omitempty"`
 }
 
 // DeleteResourceParams defines parameters for DeleteResource.
@@ -2899,6 +2996,45 @@ func (siw *ServerInterfaceWrapper) Watch(w http.ResponseWriter, r *http.Request)
 			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "after"})
 		} else {
 			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "after", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "type" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "type", r.URL.Query(), &params.Type, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "type"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "type", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "action" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "action", r.URL.Query(), &params.Action, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "action"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "action", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "subject_type" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "subject_type", r.URL.Query(), &params.SubjectType, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "subject_type"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "subject_type", Err: err})
 		}
 		return
 	}

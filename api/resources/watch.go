@@ -10,9 +10,21 @@ import (
 	"stonetown/tuplestore"
 )
 
-// Watch streams all changes of a tenant.
+// Watch streams all changes of a tenant, or how they change decisions.
 func (h *Handlers) Watch(ctx context.Context, request WatchRequestObject) (WatchResponseObject, error) {
-	return watch{ctx, h.Engine, web.InfoOf(ctx).Tenant.ID, request.Params.After}, nil
+	p := request.Params
+	req := engine.WatchRequest{After: p.After}
+	if about := (engine.WatchedDecisions{Type: p.Type, Action: p.Action, SubjectType: p.SubjectType}); about != (engine.WatchedDecisions{}) {
+		var v validation
+		v.Text("", "type", p.Type)
+		v.Text("", "action", p.Action)
+		v.Text("", "subject_type", p.SubjectType)
+		if err := v.Err(); err != nil {
+			return nil, err
+		}
+		req.Decisions = &about
+	}
+	return watch{ctx, h.Engine, web.InfoOf(ctx).Tenant.ID, req}, nil
 }
 
 // watch is the response to a watch, written for as long as the client listens.
@@ -20,13 +32,13 @@ type watch struct {
 	ctx    context.Context
 	engine Engine
 	tenant string
-	after  string
+	req    engine.WatchRequest
 }
 
 // VisitWatchResponse implements [WatchResponseObject].
 func (r watch) VisitWatchResponse(w http.ResponseWriter) error {
 	to := web.NewLines(w) // sends nothing before the first event, so that a watch can be refused
-	err := r.engine.Watch(r.ctx, r.tenant, engine.WatchRequest{After: r.after}, func(ev engine.WatchEvent) error {
+	err := r.engine.Watch(r.ctx, r.tenant, r.req, func(ev engine.WatchEvent) error {
 		if err := to.Write(wireEvent(ev)); err != nil {
 			return err
 		}
@@ -42,8 +54,26 @@ func wireEvent(ev engine.WatchEvent) WatchEvent {
 	out := WatchEvent{
 		Event: "change", ConsistencyToken: ev.Token, At: document.Timestamp(ev.At), Actor: ev.Actor, SchemaChanged: ev.SchemaChanged,
 	}
-	if ev.Heartbeat {
+	switch {
+	case ev.Heartbeat:
 		out.Event = "heartbeat"
+	case ev.Scope != nil:
+		out.Event, out.Reason = "scope", WatchEventReason(ev.Scope.Reason)
+		for _, r := range ev.Scope.Resources {
+			out.Resources = append(out.Resources, engine.RefTo(r))
+		}
+		out.Subjects = wireSubjects(ev.Scope.Subjects)
+	case ev.Decisions != nil:
+		out.Event = "decisions"
+		for _, c := range ev.Decisions {
+			list := map[engine.DecisionState]*[]WatchDecision{
+				engine.DecisionAllowed: &out.Gained, engine.DecisionDenied: &out.Lost,
+				engine.DecisionConditional: &out.Conditional, engine.DecisionUndecidable: &out.Undecidable,
+			}[c.After]
+			*list = append(*list, WatchDecision{
+				Resource: engine.RefTo(c.Resource), Subject: engine.SubjectDocumentOf(c.Subject), Before: decisionStates[c.Before], Except: wireSubjects(c.Except),
+			})
+		}
 	}
 	for _, c := range ev.Changes {
 		out.Changes = append(out.Changes, wireChange(c))
@@ -61,4 +91,16 @@ func wireChange(c tuplestore.Change) WatchChange {
 	}
 	out.ExpiresAt, out.Condition = engine.QualifierDocument(c.Qualifier)
 	return out
+}
+
+var decisionStates = map[engine.DecisionState]WatchDecisionBefore{
+	engine.DecisionAllowed: "allowed", engine.DecisionDenied: "denied",
+	engine.DecisionConditional: "conditional", engine.DecisionUndecidable: "undecidable",
+}
+
+func wireSubjects(subjects []tuplestore.Subject) (list []Subject) {
+	for _, s := range subjects {
+		list = append(list, engine.SubjectDocumentOf(s))
+	}
+	return list
 }

@@ -32,6 +32,7 @@ type Graph struct {
 	many     []manyEdges // the subjects of edges that have more than one plain subject
 	freeMany []uint32    // unused places of many
 	free     []ObjectID  // numbers of objects that no tuple names any more
+	keeps    bool        // objects that no tuple names keep their numbers
 	bytes    int64       // estimated size of the contents
 }
 
@@ -102,6 +103,10 @@ const (
 func New() *Graph {
 	return &Graph{index: newObjectIndex()}
 }
+
+// KeepObjects makes objects keep their numbers when no tuple names them any more, for an owner
+// that has these numbers in tables of its own.
+func (g *Graph) KeepObjects() { g.keeps = true }
 
 // Bytes returns the estimated size of the graph's contents in memory.
 func (g *Graph) Bytes() int64 { return g.bytes }
@@ -180,7 +185,7 @@ func (g *Graph) Intern(o tuplestore.Object) ObjectID {
 // release ends one use of an object. After the last, the object is removed.
 func (g *Graph) release(id ObjectID) {
 	o := &g.objects[id]
-	if o.uses--; o.uses > 0 {
+	if o.uses--; o.uses > 0 || g.keeps {
 		return
 	}
 	g.index.remove(g.objects, id)

@@ -13,9 +13,13 @@ import (
 // It overestimates. Of an intersection it has only the first operand, of an exclusion only
 // the base, and an intersection arrow counts as an ordinary one. A relation that is reached
 // through one of these has to be checked; one that is reached without them is sure.
+//
+// The inverse of [Program.Dependents] has all operands, because it is not about what a relation
+// can contain but about what can change it: who is banned, too.
 type Inverse struct {
 	program *Program
-	// The first three are indexed by [Program.At].
+	whole   bool // has all operands of logic
+	// The first four are indexed by [Program.At].
 	//
 	// ByTuple: the subject of a tuple of the relation is in these relations of the same
 	// object.
@@ -25,6 +29,8 @@ type Inverse struct {
 	// ByLink: the relation Computed of an object that a tuple of the relation links to is
 	// part of these relations of the object with the tuple.
 	ByLink [][]IntoComputed
+	// ByEveryLink: the intersection arrows that follow tuples of the relation.
+	ByEveryLink [][]IntoEvery
 	// BySelf, by type: an object is in these relations of itself.
 	BySelf [][]Into
 
@@ -50,23 +56,36 @@ type IntoComputed struct {
 	Into
 }
 
+// IntoEvery is a relation that contains what all linked objects have in common. Union is the rule of
+// what at least one of them has.
+type IntoEvery struct {
+	Union int32
+	Into
+}
+
 // Inverse returns the program's inverse, which the first call makes.
 func (p *Program) Inverse() *Inverse {
-	p.inverseOnce.Do(func() { p.inverse = newInverse(p) })
+	p.inverseOnce.Do(func() { p.inverse = newInverse(p, false) })
 	return p.inverse
 }
 
-func newInverse(p *Program) *Inverse {
+// Dependents returns the inverse of all that relations depend on, which the first call makes.
+func (p *Program) Dependents() *Inverse {
+	p.dependentsOnce.Do(func() { p.dependents = newInverse(p, true) })
+	return p.dependents
+}
+
+func newInverse(p *Program, whole bool) *Inverse {
 	r := &Inverse{
-		program: p, ByTuple: make([][]Into, len(p.table)), BySet: make([][]Into, len(p.table)),
-		ByLink: make([][]IntoComputed, len(p.table)), BySelf: make([][]Into, len(p.graph.Types.Names())), relevant: map[TypeRelation][]bool{},
+		program: p, whole: whole, ByTuple: make([][]Into, len(p.table)), BySet: make([][]Into, len(p.table)),
+		ByLink: make([][]IntoComputed, len(p.table)), ByEveryLink: make([][]IntoEvery, len(p.table)), BySelf: make([][]Into, len(p.graph.Types.Names())), relevant: map[TypeRelation][]bool{},
 	}
 	for at, id := range p.table {
 		if id == NoRule {
 			continue
 		}
 		typ, relation := graph.TypeID(at/p.columns), graph.RelationID(at%p.columns)
-		p.sources(id, true, map[int32]bool{}, func(from *Rule, sure bool) {
+		r.sources(id, true, map[int32]bool{}, func(from *Rule, sure bool) {
 			to := Into{relation, sure}
 			if from.Self {
 				r.BySelf[typ] = append(r.BySelf[typ], to)
@@ -83,22 +102,34 @@ func newInverse(p *Program) *Inverse {
 				key := p.At(typ, a.Tupleset)
 				r.ByLink[key] = append(r.ByLink[key], IntoComputed{a.Computed, to})
 			}
+			for _, id := range from.Logic {
+				if l := &p.Logic[id]; l.IsArrow() {
+					key := p.At(typ, l.Arrow.Tupleset)
+					r.ByEveryLink[key] = append(r.ByEveryLink[key], IntoEvery{l.Operands[0], to})
+				}
+			}
 		})
 	}
 	return r
 }
 
-// sources visits the rules whose sets a rule's set can come from: itself and, no longer
-// sure, the first operands of its logic.
-func (p *Program) sources(id int32, sure bool, seen map[int32]bool, visit func(from *Rule, sure bool)) {
+// sources visits the rules whose sets a rule's set can come from, or depends on: itself and, no
+// longer sure, the first operands of its logic, or all.
+func (r *Inverse) sources(id int32, sure bool, seen map[int32]bool, visit func(from *Rule, sure bool)) {
 	if seen[id] {
 		return
 	}
 	seen[id] = true
-	from := &p.Rules[id]
+	from := &r.program.Rules[id]
 	visit(from, sure)
 	for _, l := range from.Logic {
-		p.sources(p.Logic[l].Operands[0], false, seen, visit)
+		operands := r.program.Logic[l].Operands
+		if !r.whole {
+			operands = operands[:1]
+		}
+		for _, operand := range operands {
+			r.sources(operand, false, seen, visit)
+		}
 	}
 }
 
@@ -128,7 +159,7 @@ func (r *Inverse) Relevant(target TypeRelation) []bool {
 		subjects := func(relation graph.RelationID) []schema.SubjectType {
 			return p.Compiled.Subjects(types.Name(at.Type), relations.Name(relation))
 		}
-		p.sources(p.Rule(at.Type, at.Relation), true, map[int32]bool{}, func(from *Rule, _ bool) {
+		r.sources(p.Rule(at.Type, at.Relation), true, map[int32]bool{}, func(from *Rule, _ bool) {
 			for _, d := range from.Direct {
 				for _, s := range subjects(d) {
 					if s.Relation != "" {

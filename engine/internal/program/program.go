@@ -3,7 +3,7 @@
 // A [Program] has the derivation of each relation, for traversals from resources to
 // subjects: a [Rule] is a union, and [Logic] combines rules where a union does not suffice.
 // Its [Inverse] has the relations that the subject of a tuple is thereby in, for traversals
-// from subjects to resources.
+// from subjects to resources, or that depend on the tuple.
 package program
 
 import (
@@ -29,8 +29,8 @@ type Program struct {
 	table   []int32
 	columns int
 
-	inverseOnce sync.Once
-	inverse     *Inverse
+	inverseOnce, dependentsOnce sync.Once
+	inverse, dependents         *Inverse
 }
 
 // NoRule is the rule of a relation that a type does not have.

@@ -33,33 +33,72 @@ type forwardPlace struct {
 	sure    bool // the set is surely part of the resource's
 }
 
+// Root is the set that a rule gives for an object.
+type Root struct {
+	Object graph.ObjectID
+	Rule   int32
+}
+
 // Run traverses from the set that a rule gives for the root to subjects of the kind of a
 // subject. It reports whether the root is registered.
 func (f *Forward) Run(ctx context.Context, v *view.View, root graph.ObjectID, rule int32, kind tuplestore.Subject) (registered bool, err error) {
-	f.view, f.Found, f.seen = v, map[graph.ObjectID]bool{}, map[uint64]bool{}
-	f.kind = program.TypeRelation{Type: v.Graph.Types.Known(kind.Type), Relation: graph.NoRelation}
-	if kind.IsUserset() {
-		f.kind.Relation = v.Graph.Relations.Known(kind.Relation)
-	}
-	f.wildcard = v.Find(tuplestore.Object{Type: kind.Type, ID: tuplestore.Wildcard})
+	f.begin(v, kind)
 	f.enterRule(root, rule, true)
 	for len(f.next) > 0 {
-		level := f.next
-		f.next = nil
+		level := f.take()
 		if err := f.read(ctx, level); err != nil {
 			return false, err
 		}
 		if !v.IsRegistered(root) {
 			return false, nil
 		}
-		for _, at := range level {
-			f.visit(at)
-			if err := v.Budget.Err(); err != nil {
-				return false, err
-			}
+		if err := f.visitAll(level); err != nil {
+			return false, err
 		}
 	}
 	return true, nil
+}
+
+// RunAll traverses from several sets, of objects that need not be registered.
+func (f *Forward) RunAll(ctx context.Context, v *view.View, roots []Root, kind tuplestore.Subject) error {
+	f.begin(v, kind)
+	for _, r := range roots {
+		f.enterRule(r.Object, r.Rule, true)
+	}
+	for len(f.next) > 0 {
+		level := f.take()
+		if err := f.read(ctx, level); err != nil {
+			return err
+		}
+		if err := f.visitAll(level); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *Forward) begin(v *view.View, kind tuplestore.Subject) {
+	f.view, f.Found, f.Everyone, f.seen = v, map[graph.ObjectID]bool{}, false, map[uint64]bool{}
+	f.kind = program.TypeRelation{Type: v.Graph.Types.Known(kind.Type), Relation: graph.NoRelation}
+	if kind.IsUserset() {
+		f.kind.Relation = v.Graph.Relations.Known(kind.Relation)
+	}
+	f.wildcard = v.Find(tuplestore.Object{Type: kind.Type, ID: tuplestore.Wildcard})
+}
+
+func (f *Forward) take() (level []forwardPlace) {
+	level, f.next = f.next, nil
+	return level
+}
+
+func (f *Forward) visitAll(level []forwardPlace) error {
+	for _, at := range level {
+		f.visit(at)
+		if err := f.view.Budget.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // read reads all tuples that the rules of a level depend on.

@@ -8,11 +8,11 @@ import (
 	"stonetown/engine/internal/view"
 )
 
-// Reverse is the traversal from a subject to the sets that might contain it, along tuples
-// that name the subject or one of these sets. It proceeds by level; with a reader, each level
-// is one read.
+// Reverse is the traversal from a subject to the sets that might contain it, or from tuples to
+// the sets that depend on them, along tuples that name the subject or one of these sets. It
+// proceeds by level; with a reader, each level is one read.
 type Reverse struct {
-	// Sets are the sets that might contain the subject.
+	// Sets are the sets that might contain the subject, or that depend on the tuples.
 	Sets []FoundSet
 
 	view     *view.View
@@ -60,6 +60,32 @@ func (r *Reverse) Run(ctx context.Context, v *view.View, s view.Subject, target 
 			}
 		}
 	}
+	return r.traverse(ctx)
+}
+
+// RunDependents traverses from relations of objects, whose tuples the sets depend on, to sets of
+// the target, which are among the found ones. It follows subtracted sides too.
+func (r *Reverse) RunDependents(ctx context.Context, v *view.View, from []graph.Node, target program.TypeRelation) error {
+	r.view, r.inverse = v, v.Program.Dependents()
+	r.relevant = r.inverse.Relevant(target)
+	r.found.Clear()
+	for _, n := range from {
+		at := v.Program.At(v.Type(n.Object), n.Relation)
+		if at < 0 {
+			continue
+		}
+		for _, to := range r.inverse.ByTuple[at] {
+			r.enter(n.Object, to.Relation, false)
+		}
+		for _, to := range r.inverse.ByLink[at] {
+			r.enter(n.Object, to.Relation, false)
+		}
+	}
+	return r.traverse(ctx)
+}
+
+// traverse follows tuples from the sets that have been entered.
+func (r *Reverse) traverse(ctx context.Context) error {
 	for len(r.next) > 0 {
 		level := r.next
 		r.next = nil
@@ -68,7 +94,7 @@ func (r *Reverse) Run(ctx context.Context, v *view.View, s view.Subject, target 
 		}
 		for _, from := range level {
 			r.follow(from)
-			if err := v.Budget.Err(); err != nil {
+			if err := r.view.Budget.Err(); err != nil {
 				return err
 			}
 		}

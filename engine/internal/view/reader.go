@@ -16,7 +16,7 @@ type Reader struct {
 	find   func(context.Context, tuplestore.Lookup) ([]tuplestore.Fact, error)
 	graph  *graph.Graph
 	wanted map[graph.Node]bool // true: all tuples of the node
-	exact  map[exactTuple]bool // tuples that were wanted by themselves
+	exact  map[exactTuple]bool // tuples that were wanted by themselves, presences among them
 	named  map[graph.ObjectID]bool
 	lookup tuplestore.Lookup // the next read
 }
@@ -44,8 +44,12 @@ func (r *Reader) About(s tuplestore.Subject) {
 
 // WantObject adds the presence of an object to the next read.
 func (r *Reader) WantObject(o tuplestore.Object) graph.ObjectID {
-	r.lookup.Tuples = append(r.lookup.Tuples, tuplestore.Presence(o))
-	return r.graph.Intern(o)
+	id := r.graph.Intern(o)
+	if t := (exactTuple{graph.Node{Object: id, Relation: graph.NoRelation}, graph.NoObject}); !r.exact[t] {
+		r.exact[t] = true
+		r.lookup.Tuples = append(r.lookup.Tuples, tuplestore.Presence(o))
+	}
+	return id
 }
 
 // WantNaming adds all tuples that name an object as their subject to the next read.
@@ -80,7 +84,7 @@ func (r *Reader) Want(id graph.ObjectID, relation graph.RelationID, s Subject) {
 	}
 	for _, plain := range [2]graph.ObjectID{s.Everyone, s.Plain} { // a userset is found among the usersets
 		t := exactTuple{key, plain}
-		if plain == graph.NoObject || r.exact[t] {
+		if plain == graph.NoObject || r.named[plain] || r.exact[t] {
 			continue
 		}
 		r.exact[t] = true
