@@ -47,6 +47,7 @@ const order = `
 	engine/internal/view < engine/internal/eval, engine/internal/traversal;
 	engine/internal/eval < engine/internal/denial;
 	engine/internal/denial, engine/internal/traversal < engine;
+	engine, tuplestore/memstore < engine/assertions;
 	engine < engine/audit, engine/authority, engine/enginetest, engine/resources;
 
 	# Modules are clients of the engine and strangers to each other. What one
@@ -92,7 +93,7 @@ const order = `
 	api/web, identity/authn, identity/userimport < api/profile;
 	api/web, settings < api/settings;
 	api/web, identity/federation/signin < api/federation;
-	api/web, identity, engine/resources < api/resources;
+	api/web, identity, engine/assertions, engine/resources < api/resources;
 	api/resources < api/authzen;
 	api/profile < api/people;
 	api/people, oauth/authorization, identity/federation/signin < api/account;

@@ -49,6 +49,8 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"invalid_changes_of_types_are_refused":                     typePlansRefused,
 	"a_resource_has_one_relation_where_its_type_says_so":       singleValued,
 	"deprecated_names_have_warnings":                           deprecations,
+	"stored_assertions_judge_changes_of_types":                 storedAssertions,
+	"invalid_assertions_are_not_stored":                        invalidAssertions,
 	"a_change_of_types_is_made_once":                           repeatedTypes,
 	"pages_list_every_type_once":                               typePages,
 	"deleting_a_resource_deletes_its_relations":                resourceLife,

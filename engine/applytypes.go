@@ -22,6 +22,10 @@ type TypesChange struct {
 	// Expected, if not empty, is the version of the types for which the change was made, as
 	// returned by [Engine.PlanTypes] or [Engine.ApplyTypes].
 	Expected string
+	// Judge, if not nil, gets the types before and after the change, unless it changes nothing.
+	// Its error refuses the change. The change is made to the types that were judged; if they
+	// have changed meanwhile, Judge is called again.
+	Judge func(ctx context.Context, before, after []schema.Type) error
 }
 
 // TypeResult is the effect of a [TypesChange] on one type.
@@ -75,6 +79,9 @@ func (e *Engine) ApplyTypes(ctx context.Context, tenantID string, change TypesCh
 	var version tuplestore.Revision
 	result, token, err := e.commit(ctx, tenantID, func(at position) (tuplestore.Write, error) {
 		p, err := change.propose(tenantID, at)
+		if err == nil {
+			err = change.judge(ctx, at, p)
+		}
 		if err != nil {
 			return w, err
 		}
@@ -188,6 +195,13 @@ func (ch TypesChange) propose(tenantID string, at position) (proposal, error) {
 	var err error
 	p.compiled, err = schema.Compile(types)
 	return p, err
+}
+
+func (ch TypesChange) judge(ctx context.Context, at position, p proposal) error {
+	if ch.Judge == nil || !p.changed {
+		return nil
+	}
+	return ch.Judge(ctx, at.compiled.Types, p.compiled.Types)
 }
 
 // typesVersion names the version of the types at a position.

@@ -9,6 +9,7 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/engine"
+	"stonetown/engine/assertions"
 	"stonetown/schema"
 	"stonetown/tuplestore"
 )
@@ -39,6 +40,11 @@ func (h *Handlers) PlanResourceTypes(ctx context.Context, request PlanResourceTy
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
+	var report assertions.Report
+	req.Judge = h.judge(info, func(r assertions.Report) error {
+		report = r
+		return nil
+	})
 	plan, err := h.Engine.PlanTypes(ctx, info.Tenant.ID, req)
 	if err != nil {
 		return nil, within(change, err)
@@ -53,6 +59,7 @@ func (h *Handlers) PlanResourceTypes(ctx context.Context, request PlanResourceTy
 	for _, a := range plan.Answers {
 		body.Data.Answers = append(body.Data.Answers, PlannedAnswer{Before: plannedOf(a.Before), After: plannedOf(a.After), Differs: a.Differs()})
 	}
+	body.Data.Assertions = reportOf(report)
 	return PlanResourceTypes200JSONResponse{Body: body}, nil
 }
 
@@ -62,6 +69,9 @@ func (h *Handlers) ApplyResourceTypes(ctx context.Context, request ApplyResource
 	change, err := typesChange(in.Types, in.Delete, in.ExpectedRevision)
 	if err != nil {
 		return nil, err
+	}
+	if in.RequireAssertions {
+		change.Judge = h.judge(info, func(r assertions.Report) error { return failedAssertions(info, r) })
 	}
 	applied, err := h.Engine.ApplyTypes(ctx, info.Tenant.ID, change, origin(info))
 	if err != nil {

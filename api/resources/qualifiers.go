@@ -43,9 +43,13 @@ func (v *validation) contextual(in []ContextualRelation) ([]engine.WriteOp, erro
 	if len(in) > engine.MaxContextual {
 		return nil, tooMany("contextual_relations", engine.MaxContextual)
 	}
-	var ops []engine.WriteOp
+	return v.facts("contextual_relations/", in), nil
+}
+
+// facts reads relations that are not written.
+func (v *validation) facts(list string, in []ContextualRelation) (ops []engine.WriteOp) {
 	for i, r := range in {
-		path := "contextual_relations/" + strconv.Itoa(i) + "/"
+		path := list + strconv.Itoa(i) + "/"
 		op := engine.WriteOp{
 			Resource: v.resource(path+"resource/", r.Resource.Type, r.Resource.ExternalID),
 			Relation: r.Relation,
@@ -55,5 +59,5 @@ func (v *validation) contextual(in []ContextualRelation) ([]engine.WriteOp, erro
 		v.qualifier(path, r.ExpiresAt, r.Condition, &op)
 		ops = append(ops, op)
 	}
-	return ops, nil
+	return ops
 }

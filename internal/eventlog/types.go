@@ -66,6 +66,9 @@ const (
 	ResourceTypeUpdated Type = "resource_type.updated"
 	ResourceTypeDeleted Type = "resource_type.deleted"
 
+	AssertionsStored  Type = "assertions.stored"
+	AssertionsDeleted Type = "assertions.deleted"
+
 	ResourceCreated Type = "resource.created"
 	ResourceUpdated Type = "resource.updated"
 	ResourceDeleted Type = "resource.deleted"
@@ -126,6 +129,7 @@ var types = []Type{
 	FederationConnectionDisabled, FederationConnectionDeleted, FederationConnectionTested, FederationMetadataRefreshed,
 	FederationCertificateExpiring,
 	ResourceTypeCreated, ResourceTypeUpdated, ResourceTypeDeleted,
+	AssertionsStored, AssertionsDeleted,
 	ResourceCreated, ResourceUpdated, ResourceDeleted,
 	RelationCreated, RelationDeleted, RelationBulkApplied,
 	ConsentGranted, ConsentRevoked,
