@@ -136,7 +136,7 @@ func pipeline(t testing.TB, e *everything) web.Config {
 
 type noAssertions struct{ apiresources.Assertions }
 
-func (noAssertions) List(context.Context, string, bool) ([]assertions.Stored, error) { return nil, nil }
+func (noAssertions) List(context.Context, string) ([]assertions.Stored, error) { return nil, nil }
 
 type unlimited struct{}
 

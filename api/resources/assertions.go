@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -35,7 +36,7 @@ var setName = regexp.MustCompile(`^[a-z0-9][a-z0-9_.-]{0,62}$`)
 type Assertions interface {
 	Put(ctx context.Context, tenant string, set assertions.Stored) (stored assertions.Stored, created bool, err error)
 	Get(ctx context.Context, tenant, name string) (assertions.Stored, error)
-	List(ctx context.Context, tenant string, documents bool) ([]assertions.Stored, error)
+	List(ctx context.Context, tenant string) ([]assertions.Stored, error)
 	Delete(ctx context.Context, tenant, name string) error
 }
 
@@ -105,7 +106,7 @@ func (h *Handlers) ListAssertionSets(ctx context.Context, request ListAssertionS
 			return nil, err
 		}
 	}
-	sets, err := h.Assertions.List(ctx, info.Tenant.ID, false)
+	sets, err := h.Assertions.List(ctx, info.Tenant.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -140,21 +141,7 @@ func setRead(info *web.RequestInfo, stored assertions.Stored) (AssertionSetRead,
 // change.
 func (h *Handlers) judge(info *web.RequestInfo, use func(assertions.Report) error) func(context.Context, []schema.Type, []schema.Type) error {
 	return func(ctx context.Context, before, after []schema.Type) error {
-		stored, err := h.Assertions.List(ctx, info.Tenant.ID, true)
-		if err != nil {
-			return err
-		}
-		sets := make([]assertions.Set, len(stored))
-		for i, s := range stored {
-			var in AssertionSetInput
-			if err := json.Unmarshal(s.Document, &in); err != nil {
-				return fmt.Errorf("stored assertions: %w", err)
-			}
-			if sets[i], err = setOf(s.Name, in); err != nil {
-				return fmt.Errorf("stored assertions %s: %v", s.Name, err) // it is not an error of this request
-			}
-		}
-		report, err := assertions.Judge(ctx, sets, before, after, func(do func() error) error {
+		report, err := assertions.Judge(ctx, h.storedSets(ctx, info.Tenant.ID), before, after, func(do func() error) error {
 			return h.Engine.Heavy(ctx, info.Tenant.ID, do)
 		})
 		if err != nil {
@@ -162,6 +149,42 @@ func (h *Handlers) judge(info *web.RequestInfo, use func(assertions.Report) erro
 		}
 		return use(report)
 	}
+}
+
+// storedSets yields the sets of a tenant. They can be large, so each is read when its turn comes.
+func (h *Handlers) storedSets(ctx context.Context, tenant string) iter.Seq2[assertions.Set, error] {
+	return func(yield func(assertions.Set, error) bool) {
+		named, err := h.Assertions.List(ctx, tenant)
+		if err != nil {
+			yield(assertions.Set{}, err)
+			return
+		}
+		for _, n := range named {
+			stored, err := h.Assertions.Get(ctx, tenant, n.Name)
+			if errors.Is(err, assertions.ErrNotFound) {
+				continue // deleted meanwhile
+			}
+			var set assertions.Set
+			if err == nil {
+				set, err = readSet(stored)
+			}
+			if !yield(set, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+func readSet(stored assertions.Stored) (assertions.Set, error) {
+	var in AssertionSetInput
+	if err := json.Unmarshal(stored.Document, &in); err != nil {
+		return assertions.Set{}, fmt.Errorf("stored assertions: %w", err)
+	}
+	set, err := setOf(stored.Name, in)
+	if err != nil {
+		return set, fmt.Errorf("stored assertions %s: %v", stored.Name, err) // it is not an error of this request
+	}
+	return set, nil
 }
 
 // failedAssertions refuses a change with which assertions fail, and describes them to callers who may

@@ -235,7 +235,7 @@ type AssertedSubjects struct {
 }
 
 // AssertionFailure Answers are lists: of one word for a check (`allowed`, `denied`, `undecided`), of
-// ids for a list, or of one error. An assertion for which no work is left, of
+// ids for a list (the first 50), or of one error. An assertion for which no work is left, of
 // 20,000,000 steps for all, has the answer `too_complex`.
 type AssertionFailure struct {
 	// After With the planned types.

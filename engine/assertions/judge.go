@@ -2,6 +2,7 @@ package assertions
 
 import (
 	"context"
+	"iter"
 
 	"stonetown/engine"
 	"stonetown/schema"
@@ -32,8 +33,10 @@ type Failure struct {
 }
 
 const (
-	// MaxFailures is the number of failures that a report names.
+	// MaxFailures is the number of failures that a report names, and MaxNamed that of the first ids
+	// of each list in them.
 	MaxFailures = 100
+	MaxNamed    = 50
 	// Budget is the work that the assertions of a report may cause together, in the steps of
 	// [engine.Config.MaxVisits]. If a tenant stores all that it may, each can take about 500 steps.
 	Budget = 20_000_000
@@ -49,10 +52,13 @@ const TooComplex = "too_complex"
 // Judge runs sets with the types before and after a change. heavy does work when there is a place for
 // it; each set waits for its own. The answers with the types before the change are found for
 // failures only.
-func Judge(ctx context.Context, sets []Set, before, after []schema.Type, heavy func(do func() error) error) (Report, error) {
+func Judge(ctx context.Context, sets iter.Seq2[Set, error], before, after []schema.Type, heavy func(do func() error) error) (Report, error) {
 	var report Report
 	meter := engine.NewMeter(Budget)
-	for _, set := range sets {
+	for set, err := range sets {
+		if err != nil {
+			return Report{}, err
+		}
 		report.Sets++
 		report.Assertions += len(set.Assertions)
 		if err := heavy(func() error { return report.judge(ctx, set, before, after, meter) }); err != nil {
@@ -83,10 +89,12 @@ func (r *Report) judge(ctx context.Context, set Set, before, after []schema.Type
 	}
 	for n, i := range failed {
 		a := set.Assertions[i]
-		r.Failures = append(r.Failures, Failure{set.Name, i, a, a.Want(), was[n], answers[i]})
+		r.Failures = append(r.Failures, Failure{set.Name, i, a, first(a.Want()), first(was[n]), first(answers[i])})
 	}
 	return nil
 }
+
+func first(answer []string) []string { return answer[:min(len(answer), MaxNamed)] }
 
 // answers returns the answers to some assertions, or to all. If the types do not allow the relations
 // of the set, that is the answer to each.

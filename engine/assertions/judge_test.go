@@ -3,6 +3,7 @@ package assertions
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +23,16 @@ func parse(t *testing.T, text string) []schema.Type {
 	return types
 }
 
+func these(sets ...Set) iter.Seq2[Set, error] {
+	return func(yield func(Set, error) bool) {
+		for _, s := range sets {
+			if !yield(s, nil) {
+				return
+			}
+		}
+	}
+}
+
 func anns(want Answer) Set {
 	ann, d := tuplestore.Subject{Type: "user", ID: "ann"}, tuplestore.Object{Type: "doc", ID: "d"}
 	return Set{
@@ -37,7 +48,7 @@ func TestJudge(t *testing.T) {
 		places++
 		return do()
 	}
-	report, err := Judge(t.Context(), []Set{anns(Allowed), anns(Denied), anns(Allowed)}, before, after, heavy)
+	report, err := Judge(t.Context(), these(anns(Allowed), anns(Denied), anns(Allowed)), before, after, heavy)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,18 +60,18 @@ func TestJudge(t *testing.T) {
 	}
 
 	// The types do not allow the relations.
-	report, err = Judge(t.Context(), []Set{anns(Allowed)}, before, parse(t, "doc\n  viewer [user]"), heavy)
+	report, err = Judge(t.Context(), these(anns(Allowed)), before, parse(t, "doc\n  viewer [user]"), heavy)
 	if err != nil || report.Failed != 60 || !strings.Contains(report.Failures[0].After[0], "owner") {
 		t.Errorf("%+v, %v", report, err)
 	}
 
 	full := errors.New("full")
-	if _, err := Judge(t.Context(), []Set{anns(Allowed)}, before, after, func(func() error) error { return full }); !errors.Is(err, full) {
+	if _, err := Judge(t.Context(), these(anns(Allowed)), before, after, func(func() error) error { return full }); !errors.Is(err, full) {
 		t.Errorf("without a place: %v", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Judge(ended, []Set{anns(Allowed)}, before, after, heavy); !errors.Is(err, context.Canceled) {
+	if _, err := Judge(ended, these(anns(Allowed)), before, after, heavy); !errors.Is(err, context.Canceled) {
 		t.Errorf("after the request has ended: %v", err)
 	}
 }
@@ -93,7 +104,7 @@ func BenchmarkJudge(b *testing.B) {
 	}
 	sets := slices.Repeat([]Set{set}, MaxSets)
 	for b.Loop() {
-		report, err := Judge(b.Context(), sets, types, types, func(do func() error) error { return do() })
+		report, err := Judge(b.Context(), these(sets...), types, types, func(do func() error) error { return do() })
 		if err != nil || report.Failed > 0 {
 			b.Fatal(report.Failed, err)
 		}

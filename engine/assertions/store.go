@@ -100,14 +100,10 @@ func (s *Store) Get(ctx context.Context, tenantID, name string) (Stored, error) 
 	return set, nil
 }
 
-// List returns the sets of a tenant by name, without their documents unless all of them are wanted.
-func (s *Store) List(ctx context.Context, tenantID string, documents bool) (sets []Stored, err error) {
-	column := `''`
-	if documents {
-		column = `document`
-	}
+// List returns the sets of a tenant by name, without their documents.
+func (s *Store) List(ctx context.Context, tenantID string) (sets []Stored, err error) {
 	rows, err := s.db.Query(ctx, `
-		SELECT name, `+column+`, assertions, created_at, updated_at FROM assertion_sets
+		SELECT name, '', assertions, created_at, updated_at FROM assertion_sets
 		WHERE tenant_id = $1 ORDER BY name`, tenantID)
 	if err != nil {
 		return nil, fmt.Errorf("list assertions: %w", err)
