@@ -48,6 +48,7 @@ const order = `
 	engine/internal/eval < engine/internal/denial, engine/internal/proof;
 	engine/internal/eval, engine/internal/traversal < engine/internal/decisions;
 	engine/internal/denial, engine/internal/proof, engine/internal/decisions < engine;
+	engine, tuplestore/memstore < engine/assertions;
 	engine < engine/authority, engine/enginetest, engine/resources;
 	engine/resources < engine/audit;
 
@@ -94,7 +95,7 @@ const order = `
 	api/web, identity/authn, identity/userimport < api/profile;
 	api/web, settings < api/settings;
 	api/web, identity/federation/signin < api/federation;
-	api/web, identity, engine/resources < api/resources;
+	api/web, identity, engine/assertions, engine/resources < api/resources;
 	api/resources < api/authzen;
 	api/profile < api/people;
 	api/people, oauth/authorization, identity/federation/signin < api/account;

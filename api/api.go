@@ -121,6 +121,7 @@ type SignIns interface {
 type Config struct {
 	Engine      Engine
 	Resources   resources.Store
+	Assertions  resources.Assertions
 	Users       Users
 	Authn       Authn
 	Importer    people.Importer
@@ -158,7 +159,7 @@ type Config struct {
 
 // New returns the handler of all hosts.
 func New(c Config) (http.Handler, error) {
-	if c.Engine == nil || c.Resources == nil || c.Users == nil || c.Authn == nil || c.Importer == nil || c.Scopes == nil || c.OAuth == (OAuth{}) || c.Settings == nil || c.Connections == nil || c.SignIns == nil || c.Webhooks == nil || c.SAMLKeys == nil || c.SAML == nil || c.GeoIP == nil {
+	if c.Engine == nil || c.Resources == nil || c.Assertions == nil || c.Users == nil || c.Authn == nil || c.Importer == nil || c.Scopes == nil || c.OAuth == (OAuth{}) || c.Settings == nil || c.Connections == nil || c.SignIns == nil || c.Webhooks == nil || c.SAMLKeys == nil || c.SAML == nil || c.GeoIP == nil {
 		return nil, errors.New("api: Config.Engine, Resources, Users, Authn, Importer, Scopes, OAuth, Settings, Connections, SignIns, Webhooks, SAMLKeys, SAML and GeoIP are required")
 	}
 	if c.ControlURL != "" && c.Organizations == nil {
@@ -182,7 +183,7 @@ func New(c Config) (http.Handler, error) {
 	}
 
 	routes := mux.NewRouter()
-	(&resources.Handlers{Engine: c.Engine, Store: c.Resources, Cursors: cursors}).Mount(routes, server.Fail)
+	(&resources.Handlers{Engine: c.Engine, Store: c.Resources, Assertions: c.Assertions, Cursors: cursors}).Mount(routes, server.Fail)
 	(&authzen.Handlers{Engine: c.Engine, Cursors: cursors}).Mount(routes, server.Fail)
 	(&account.Handlers{Service: c.Authn, Federation: c.SignIns, SAML: c.SAML, Users: c.Users, Tokens: c.OAuth.Tokens, Requests: c.OAuth.Authorization, Clients: c.OAuth.Clients, Access: c.OAuth.Access, Scopes: c.Scopes, Cursors: cursors, GeoIP: c.GeoIP}).Mount(routes, server.Fail)
 	(&people.Handlers{Directory: c.Users, Access: c.Authn, GeoIP: c.GeoIP, Importer: c.Importer, Authorizations: c.OAuth.Access, Cursors: cursors}).Mount(routes, server.Fail)

@@ -27,6 +27,7 @@ import (
 	"stonetown/api/webhooks"
 	"stonetown/controlplane"
 	"stonetown/engine"
+	"stonetown/engine/assertions"
 	"stonetown/engine/audit"
 	"stonetown/engine/resources"
 	"stonetown/internal/geo"
@@ -133,6 +134,10 @@ func pipeline(t testing.TB, e *everything) web.Config {
 	}
 }
 
+type noAssertions struct{ apiresources.Assertions }
+
+func (noAssertions) List(context.Context, string) ([]assertions.Stored, error) { return nil, nil }
+
 type unlimited struct{}
 
 func (unlimited) Limit(ratelimit.Limits, ratelimit.Counted) ratelimit.Limit { return ratelimit.Limit{} }
@@ -150,7 +155,7 @@ func (noOrigins) OriginAllowed(context.Context, string, string, string) (bool, e
 func newHandler(t testing.TB) (http.Handler, *everything) {
 	t.Helper()
 	e := new(everything)
-	h, err := api.New(api.Config{Engine: e, Resources: e, Config: pipeline(t, e), Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: api.OAuth{Tokens: e}, Settings: noSettings{}, Connections: noConnections{}, SignIns: noSignIns{}, SAMLKeys: noSAMLKeys{}, SAML: noSAML{}, Webhooks: noWebhooks{}, GeoIP: geo.None{}, CursorKey: cursorKey})
+	h, err := api.New(api.Config{Engine: e, Resources: e, Assertions: noAssertions{}, Config: pipeline(t, e), Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: api.OAuth{Tokens: e}, Settings: noSettings{}, Connections: noConnections{}, SignIns: noSignIns{}, SAMLKeys: noSAMLKeys{}, SAML: noSAML{}, Webhooks: noWebhooks{}, GeoIP: geo.None{}, CursorKey: cursorKey})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -316,7 +321,7 @@ func newRealHandler(t testing.TB) http.Handler {
 	}
 	t.Cleanup(real.Close)
 	e := new(everything)
-	h, err := api.New(api.Config{Engine: audit.Engine{Engine: real}, Resources: e, Config: pipeline(t, e), Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: api.OAuth{Tokens: e}, Settings: noSettings{}, Connections: noConnections{}, SignIns: noSignIns{}, SAMLKeys: noSAMLKeys{}, SAML: noSAML{}, Webhooks: noWebhooks{}, GeoIP: geo.None{}, CursorKey: cursorKey})
+	h, err := api.New(api.Config{Engine: audit.Engine{Engine: real}, Resources: e, Assertions: noAssertions{}, Config: pipeline(t, e), Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: api.OAuth{Tokens: e}, Settings: noSettings{}, Connections: noConnections{}, SignIns: noSignIns{}, SAMLKeys: noSAMLKeys{}, SAML: noSAML{}, Webhooks: noWebhooks{}, GeoIP: geo.None{}, CursorKey: cursorKey})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,6 +25,10 @@ type TypesChange struct {
 	// Expected, if not empty, is the version of the types for which the change was made, as
 	// returned by [Engine.PlanTypes] or [Engine.ApplyTypes].
 	Expected string
+	// Judge, if not nil, gets the types before and after the change, unless it changes nothing.
+	// Its error refuses the change. The change is made to the types that were judged; if they
+	// have changed meanwhile, Judge is called again.
+	Judge func(ctx context.Context, before, after []schema.Type) error
 }
 
 // TypeResult is the effect of a [TypesChange] on one type.
@@ -83,6 +87,9 @@ func (e *Engine) ApplyTypes(ctx context.Context, tenantID string, change TypesCh
 	var version tuplestore.Revision
 	result, token, err := e.commit(ctx, tenantID, func(at position) (tuplestore.Write, error) {
 		p, err := change.propose(tenantID, at)
+		if err == nil {
+			err = change.judge(ctx, at, p)
+		}
 		if err != nil {
 			return w, err
 		}
@@ -210,6 +217,13 @@ func (ch TypesChange) propose(tenantID string, at position) (proposal, error) {
 
 func sameType(a, b schema.Type) bool {
 	return bytes.Equal(schema.Encode([]schema.Type{a}), schema.Encode([]schema.Type{b}))
+}
+
+func (ch TypesChange) judge(ctx context.Context, at position, p proposal) error {
+	if ch.Judge == nil || !p.changed {
+		return nil
+	}
+	return ch.Judge(ctx, at.compiled.Types, p.compiled.Types)
 }
 
 // typesVersion names the version of the types at a position.

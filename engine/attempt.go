@@ -20,9 +20,17 @@ func newHeavyGate() *fair.Gate {
 		fair.Queue{Waiting: 2000, WaitingOfTenant: 64, WaitingOfCaller: 32, Patience: 5 * time.Second})
 }
 
+// limits returns the limits of a light attempt.
+func (e *Engine) limits() work.Limits { return work.Limits{Most: min(e.maxVisits, e.meter.left())} }
+
+// Heavy does the work of a request as attemptHeavy does, when a place for heavy work is free.
+func (e *Engine) Heavy(ctx context.Context, tenantID string, do func() error) error {
+	return e.attemptHeavy(ctx, tenantID, func(work.Limits) error { return do() })
+}
+
 // attempt answers a request, in a second attempt if it is heavy.
 func (e *Engine) attempt(ctx context.Context, tenantID string, try func(work.Limits) error) error {
-	err := try(work.Limits{Most: e.maxVisits})
+	err := try(e.limits())
 	if errors.Is(err, work.ErrHeavy) {
 		err = e.attemptHeavy(ctx, tenantID, try)
 	}
@@ -33,7 +41,9 @@ func (e *Engine) attempt(ctx context.Context, tenantID string, try func(work.Lim
 // [*fair.ExhaustedError] if the queue is full.
 func (e *Engine) attemptHeavy(ctx context.Context, tenantID string, try func(work.Limits) error) error {
 	return within(ctx, e.heavy, tenantID, "engine.wait_for_heavy_place", func() error {
-		return try(work.Limits{Most: e.maxVisits, Heavy: true})
+		l := e.limits()
+		l.Heavy = true
+		return try(l)
 	})
 }
 

@@ -43,7 +43,7 @@ func (e *Engine) CheckInto(ctx context.Context, tenantID string, req *CheckReque
 }
 
 func (e *Engine) check(ctx context.Context, tenantID string, req *CheckRequest, res *CheckResponse) error {
-	err := e.checkWithin(ctx, tenantID, req, res, work.Limits{Most: e.maxVisits})
+	err := e.checkWithin(ctx, tenantID, req, res, e.limits())
 	if errors.Is(err, work.ErrHeavy) { // not by attempt, whose argument would be an allocation
 		err = e.attemptHeavy(ctx, tenantID, func(l work.Limits) error { return e.checkWithin(ctx, tenantID, req, res, l) })
 	}

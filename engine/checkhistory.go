@@ -31,7 +31,7 @@ type HistoryPosition struct {
 
 // DecisionHistory is the answer to a [HistoryRequest].
 type DecisionHistory struct {
-	Changes []DecisionChange // newest first
+	Changes []CheckChange // newest first
 	// Next is where an earlier part of the history ends; nil: there is none.
 	Next *HistoryPosition
 	// Collected: the history before the last change is not retained.
@@ -39,8 +39,8 @@ type DecisionHistory struct {
 	Token     string // names the revision at which the history ends
 }
 
-// DecisionChange is a change of the answer to a check.
-type DecisionChange struct {
+// CheckChange is a change of the answer to a check.
+type CheckChange struct {
 	Decision // after the change, with reasons
 	At       time.Time
 	Cause    ChangeCause
@@ -233,7 +233,7 @@ func (w *walk) stateAt(ctx context.Context, m moment) (*state, error) {
 
 // lastChange returns the newest change of what the answer at a state depends on, and the moment
 // just before; nil if there was none.
-func (w *walk) lastChange(ctx context.Context, s *state) (*DecisionChange, moment, error) {
+func (w *walk) lastChange(ctx context.Context, s *state) (*CheckChange, moment, error) {
 	rev := s.at.schemaRevision
 	cause := CausedByTypes
 	for _, l := range s.lookups {
@@ -269,18 +269,18 @@ func (w *walk) lastChange(ctx context.Context, s *state) (*DecisionChange, momen
 			err = ErrTokenExpired
 		}
 		at = min(at, s.revision)
-		change := &DecisionChange{At: expires, Cause: CausedByExpiry, Token: encodeToken(w.tenant, w.now.epoch, at)}
+		change := &CheckChange{At: expires, Cause: CausedByExpiry, Token: encodeToken(w.tenant, w.now.epoch, at)}
 		return change, moment{at, before}, err
 	}
 	if collected {
 		return nil, moment{}, ErrTokenExpired
 	}
-	change := &DecisionChange{At: committed, Cause: cause, Token: encodeToken(w.tenant, w.now.epoch, rev)}
+	change := &CheckChange{At: committed, Cause: cause, Token: encodeToken(w.tenant, w.now.epoch, rev)}
 	return change, moment{rev - 1, committed}, nil
 }
 
 // describe adds the changes on which the answer depends.
-func (w *walk) describe(ctx context.Context, c *DecisionChange, newer, older *state) error {
+func (w *walk) describe(ctx context.Context, c *CheckChange, newer, older *state) error {
 	if c.Cause == CausedByExpiry {
 		for _, f := range slices.Concat(newer.found, older.found) {
 			expired := tuplestore.Change{Tuple: f.Tuple, Qualifier: f.Qualifier}

@@ -55,6 +55,9 @@ type Config struct {
 	// with a [*BudgetError]. Default 2,000,000.
 	MaxVisits int
 
+	// Meter, if not nil, is a budget of all requests together.
+	Meter *Meter
+
 	// MaxStaleness is the maximum age of the data of a MinimizeLatency answer. Default 5 s.
 	MaxStaleness time.Duration
 
@@ -76,6 +79,7 @@ type Engine struct {
 	budget       int64
 	idleAfter    time.Duration
 	maxVisits    int
+	meter        *Meter // nil: there is none
 	maxStaleness time.Duration
 	tailTimeout  time.Duration
 	clock        func() time.Time
@@ -123,7 +127,7 @@ func New(c Config) (*Engine, error) {
 		return nil, errors.New("engine: MaxVisits, MaxStaleness, TailTimeout and IdleAfter must not be negative")
 	}
 	e := &Engine{
-		store: c.Store, budget: c.ResidentBytes, idleAfter: c.IdleAfter, maxVisits: c.MaxVisits,
+		store: c.Store, budget: c.ResidentBytes, idleAfter: c.IdleAfter, maxVisits: c.MaxVisits, meter: c.Meter,
 		maxStaleness: c.MaxStaleness, tailTimeout: c.TailTimeout, clock: c.Clock, logger: c.Logger,
 		heavy: newHeavyGate(), counts: newCountGate(),
 	}

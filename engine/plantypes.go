@@ -79,6 +79,9 @@ func (e *Engine) PlanTypes(ctx context.Context, tenantID string, req PlanRequest
 		return nil, fmt.Errorf("plan resource types: %w", err)
 	}
 	p, err := req.propose(tenantID, at)
+	if err == nil {
+		err = req.judge(ctx, at, p)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("plan resource types: %w", err)
 	}

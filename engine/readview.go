@@ -146,6 +146,7 @@ func (v *readView) leave() {
 		v.locked.mu.RUnlock()
 		v.locked = nil
 	}
+	v.engine.meter.Spend(v.view.Budget.Spent())
 	v.view = view.View{}
 	v.reach.Release()
 	v.eval.Release()

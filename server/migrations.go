@@ -3,6 +3,7 @@ package server
 import (
 	"stonetown/controlplane"
 	"stonetown/controlplane/management"
+	"stonetown/engine/assertions"
 	"stonetown/engine/resources"
 	"stonetown/identity"
 	"stonetown/identity/authn"
@@ -29,6 +30,7 @@ func migrations() []sqldb.Migrations {
 	return []sqldb.Migrations{
 		sqlstore.Migrations(),
 		resources.Migrations(),
+		assertions.Migrations(),
 		controlplane.Migrations(),
 		management.Migrations(),
 		identity.Migrations(),

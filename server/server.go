@@ -26,6 +26,7 @@ import (
 	"stonetown/controlplane"
 	"stonetown/controlplane/management"
 	"stonetown/engine"
+	"stonetown/engine/assertions"
 	"stonetown/engine/audit"
 	"stonetown/engine/authority"
 	"stonetown/engine/resources"
@@ -310,7 +311,7 @@ func (s *Server) compose(c Config) (err error) {
 	}
 
 	s.API = api.Config{
-		Engine: audit.Engine{Engine: s.Engine, MayRename: s.Webhooks.MayRename}, Resources: resources.New(s.Engine, s.DB),
+		Engine: audit.Engine{Engine: s.Engine, MayRename: s.Webhooks.MayRename}, Resources: resources.New(s.Engine, s.DB), Assertions: assertions.NewStore(s.DB),
 		Users: s.Users, Authn: s.Authn, Importer: importer, Scopes: scopes, OAuth: api.OAuthOf(s.OAuth),
 		Settings:        settings.New(s.Organizations, s.Users, s.OAuth.Clients),
 		Connections:     s.Connections,

@@ -870,6 +870,9 @@ type WebAuthnOptions = any
 // ApplicationInPath defines model for ApplicationInPath.
 type ApplicationInPath = string
 
+// AssertionSetInPath defines model for AssertionSetInPath.
+type AssertionSetInPath = string
+
 // ConnectionInPath defines model for ConnectionInPath.
 type ConnectionInPath = string
 

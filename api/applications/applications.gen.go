@@ -219,6 +219,9 @@ type TokenExchange struct {
 // ApplicationInPath defines model for ApplicationInPath.
 type ApplicationInPath = string
 
+// AssertionSetInPath defines model for AssertionSetInPath.
+type AssertionSetInPath = string
+
 // ConnectionInPath defines model for ConnectionInPath.
 type ConnectionInPath = string
 

@@ -685,6 +685,9 @@ type UserInfo struct {
 // ApplicationInPath defines model for ApplicationInPath.
 type ApplicationInPath = string
 
+// AssertionSetInPath defines model for AssertionSetInPath.
+type AssertionSetInPath = string
+
 // ConnectionInPath defines model for ConnectionInPath.
 type ConnectionInPath = string
 

@@ -485,6 +485,9 @@ type UserText = jsontext.Value
 // ApplicationInPath defines model for ApplicationInPath.
 type ApplicationInPath = string
 
+// AssertionSetInPath defines model for AssertionSetInPath.
+type AssertionSetInPath = string
+
 // ConnectionInPath defines model for ConnectionInPath.
 type ConnectionInPath = string
 

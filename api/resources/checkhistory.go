@@ -65,7 +65,7 @@ func (h *Handlers) CheckHistory(ctx context.Context, request CheckHistoryRequest
 	return CheckHistory200JSONResponse{Body: body}, nil
 }
 
-func changeOf(c engine.DecisionChange) DecisionChange {
+func changeOf(c engine.CheckChange) DecisionChange {
 	d := plannedOf(c.Decision)
 	out := DecisionChange{
 		Allowed: d.Allowed, Error: d.Error, At: document.Timestamp(c.At), ConsistencyToken: c.Token, Cause: c.Cause, Actor: c.Actor,

@@ -74,6 +74,8 @@ func translate(err error) *web.Error {
 	switch {
 	case errors.As(err, &ours):
 		return ours
+	case translateAssertions(err) != nil:
+		return translateAssertions(err)
 	case errors.As(err, &contextual):
 		if e := translate(contextual.Err); e != nil {
 			return atIndex(e, contextual.Index)

@@ -11,6 +11,7 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/engine"
+	"stonetown/engine/assertions"
 	"stonetown/schema"
 	"stonetown/tuplestore"
 )
@@ -28,11 +29,24 @@ func (h *Handlers) PlanResourceTypes(ctx context.Context, request PlanResourceTy
 	if err != nil {
 		return nil, err
 	}
+	var body PlanAnswer
+	body.Data, body.Meta, err = h.plan(ctx, info, req)
+	return PlanResourceTypes200JSONResponse{Body: body}, err
+}
+
+func (h *Handlers) plan(ctx context.Context, info *web.RequestInfo, req engine.PlanRequest) (out TypesPlan, meta CheckMeta, err error) {
+	var report assertions.Report
+	req.Judge = h.judge(info, func(r assertions.Report) error {
+		report = r
+		return nil
+	})
 	plan, err := h.Engine.PlanTypes(ctx, info.Tenant.ID, req)
 	if err != nil {
-		return nil, within(req.TypesChange, err)
+		return out, meta, within(req.TypesChange, err)
 	}
-	return PlanResourceTypes200JSONResponse{Body: PlanAnswer{Data: planOf(req.Renames, plan), Meta: planMeta(info, plan)}}, nil
+	out = planOf(req.Renames, plan)
+	out.Assertions = reportOf(report)
+	return out, CheckMeta{RequestID: info.RequestID, ConsistencyToken: plan.Token}, nil
 }
 
 // StreamPlanOfResourceTypes answers the same with progress.
@@ -55,11 +69,11 @@ func (h *Handlers) StreamPlanOfResourceTypes(ctx context.Context, request Stream
 			}
 			return w.Flush()
 		}
-		plan, err := h.Engine.PlanTypes(ctx, info.Tenant.ID, req)
+		plan, meta, err := h.plan(ctx, info, req)
 		if err != nil {
-			return within(req.TypesChange, err)
+			return err
 		}
-		return w.Write(PlanLine{Event: "plan", Data: planOf(req.Renames, plan), Meta: planMeta(info, plan)})
+		return w.Write(PlanLine{Event: "plan", Data: plan, Meta: meta})
 	}), nil
 }
 
@@ -107,16 +121,15 @@ func planOf(renames []schema.Rename, plan *engine.TypesPlan) TypesPlan {
 	return out
 }
 
-func planMeta(info *web.RequestInfo, plan *engine.TypesPlan) CheckMeta {
-	return CheckMeta{RequestID: info.RequestID, ConsistencyToken: plan.Token}
-}
-
 // ApplyResourceTypes changes several types in one revision.
 func (h *Handlers) ApplyResourceTypes(ctx context.Context, request ApplyResourceTypesRequestObject) (ApplyResourceTypesResponseObject, error) {
 	info, in := web.InfoOf(ctx), request.Body
 	change, err := typesChange(in.Renames, in.Types, in.Delete, in.ExpectedRevision)
 	if err != nil {
 		return nil, err
+	}
+	if in.RequireAssertions {
+		change.Judge = h.judge(info, func(r assertions.Report) error { return failedAssertions(info, r) })
 	}
 	applied, err := h.Engine.ApplyTypes(ctx, info.Tenant.ID, change, origin(info))
 	if err != nil {

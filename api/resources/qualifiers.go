@@ -48,9 +48,13 @@ func (v *validation) relations(field string, in []ContextualRelation) ([]engine.
 	if len(in) > engine.MaxContextual {
 		return nil, tooMany(field, engine.MaxContextual)
 	}
-	var ops []engine.WriteOp
+	return v.facts(field+"/", in), nil
+}
+
+// facts reads relations that are not written.
+func (v *validation) facts(list string, in []ContextualRelation) (ops []engine.WriteOp) {
 	for i, r := range in {
-		path := field + "/" + strconv.Itoa(i) + "/"
+		path := list + strconv.Itoa(i) + "/"
 		op := engine.WriteOp{
 			Resource: v.resource(path+"resource/", r.Resource.Type, r.Resource.ExternalID),
 			Relation: r.Relation,
@@ -60,5 +64,5 @@ func (v *validation) relations(field string, in []ContextualRelation) ([]engine.
 		v.qualifier(path, r.ExpiresAt, r.Condition, &op)
 		ops = append(ops, op)
 	}
-	return ops, nil
+	return ops
 }

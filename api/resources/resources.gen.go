@@ -208,8 +208,178 @@ type ApplyInput struct {
 	// Renames New names of types and relations. They come before the rest of the change.
 	Renames []TypeRename `json:"renames,omitempty"`
 
+	// RequireAssertions Refuses the change with `assertions_failed` if a stored assertion fails with the changed types.
+	RequireAssertions bool `json:"require_assertions,omitempty"`
+
 	// Types Types to define, or to replace.
 	Types []ResourceTypeInput `json:"types,omitempty"`
+}
+
+// AssertedAllowed defines model for AssertedAllowed.
+type AssertedAllowed struct {
+	Action string `json:"action"`
+
+	// Reasons Steps that the proof must have, in the form of `via` of a check with `debug`.
+	Reasons  []string    `json:"reasons,omitempty"`
+	Resource ResourceRef `json:"resource"`
+
+	// Subject A user, a group (which means its members), a resource, the holders of a
+	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
+	// are opaque: people may live in another directory.
+	//
+	// A question about everyone of a type asks about a subject that no relation
+	// names individually. Only relations to everyone count, for and against:
+	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+	// subjects that may not are those that `list-subjects` returns as excluded.
+	Subject Subject `json:"subject"`
+}
+
+// AssertedCheck defines model for AssertedCheck.
+type AssertedCheck struct {
+	Action   string      `json:"action"`
+	Resource ResourceRef `json:"resource"`
+
+	// Subject A user, a group (which means its members), a resource, the holders of a
+	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
+	// are opaque: people may live in another directory.
+	//
+	// A question about everyone of a type asks about a subject that no relation
+	// names individually. Only relations to everyone count, for and against:
+	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+	// subjects that may not are those that `list-subjects` returns as excluded.
+	Subject Subject `json:"subject"`
+}
+
+// AssertedResources All resources of a type that the subject is allowed.
+type AssertedResources struct {
+	Action string `json:"action"`
+
+	// IDs In any order.
+	IDs []string `json:"ids"`
+
+	// Subject A user, a group (which means its members), a resource, the holders of a
+	// relation to a resource (`relation`), or everyone of a type (id `*`). Ids
+	// are opaque: people may live in another directory.
+	//
+	// A question about everyone of a type asks about a subject that no relation
+	// names individually. Only relations to everyone count, for and against:
+	// with `user:*` a viewer and `user:eve` banned, `user:*` may view. The
+	// subjects that may not are those that `list-subjects` returns as excluded.
+	Subject Subject `json:"subject"`
+	Type    string  `json:"type"`
+}
+
+// AssertedSubjects All subjects of a type that are allowed.
+type AssertedSubjects struct {
+	Action string `json:"action"`
+
+	// IDs In any order; `*` for everyone of the type.
+	IDs             []string    `json:"ids"`
+	Resource        ResourceRef `json:"resource"`
+	SubjectRelation string      `json:"subject_relation,omitempty"`
+	SubjectType     string      `json:"subject_type"`
+}
+
+// AssertionFailure Answers are lists: of one word for a check (`allowed`, `denied`, `undecided`), of
+// ids for a list (the first 50), or of one error. An assertion for which no work is left, of
+// 20,000,000 steps for all, has the answer `too_complex`.
+type AssertionFailure struct {
+	// After With the planned types.
+	After []string `json:"after"`
+
+	// Before With the types as they are.
+	Before   []string `json:"before"`
+	Expected []string `json:"expected"`
+
+	// Index Of the assertion in its set: tests in their order, and in each `allow`, `deny`, `undecided`, `resources` and `subjects`.
+	Index    int    `json:"index"`
+	Question string `json:"question"`
+	Set      string `json:"set"`
+
+	// Test The name of the test.
+	Test string `json:"test,omitempty"`
+}
+
+// AssertionReport The stored assertions with the planned types. Nothing is run if the types do not change.
+type AssertionReport struct {
+	// Assertions How many assertions were run.
+	Assertions int `json:"assertions"`
+
+	// Failed How many of them fail.
+	Failed   int                `json:"failed"`
+	Failures []AssertionFailure `json:"failures"`
+
+	// Sets How many sets were run.
+	Sets int `json:"sets"`
+}
+
+// AssertionSet defines model for AssertionSet.
+type AssertionSet struct {
+	// Assertions How many there are in the set.
+	Assertions int `json:"assertions"`
+
+	// CreatedAt RFC 3339, UTC, milliseconds.
+	CreatedAt Timestamp            `json:"created_at"`
+	Name      string               `json:"name"`
+	Relations []ContextualRelation `json:"relations"`
+	Tests     []AssertionTest      `json:"tests"`
+
+	// UpdatedAt RFC 3339, UTC, milliseconds.
+	UpdatedAt Timestamp `json:"updated_at"`
+}
+
+// AssertionSetInput defines model for AssertionSetInput.
+type AssertionSetInput struct {
+	Relations []ContextualRelation `json:"relations,omitempty"`
+	Tests     []AssertionTest      `json:"tests"`
+}
+
+// AssertionSetList defines model for AssertionSetList.
+type AssertionSetList struct {
+	Data []AssertionSetSummary `json:"data"`
+	Meta ListMeta              `json:"meta"`
+}
+
+// AssertionSetRead defines model for AssertionSetRead.
+type AssertionSetRead struct {
+	Data AssertionSet `json:"data"`
+	Meta Meta         `json:"meta"`
+}
+
+// AssertionSetSummary defines model for AssertionSetSummary.
+type AssertionSetSummary struct {
+	// Assertions How many there are in the set.
+	Assertions int `json:"assertions"`
+
+	// CreatedAt RFC 3339, UTC, milliseconds.
+	CreatedAt Timestamp `json:"created_at"`
+	Name      string    `json:"name"`
+
+	// UpdatedAt RFC 3339, UTC, milliseconds.
+	UpdatedAt Timestamp `json:"updated_at"`
+}
+
+// AssertionTest Questions that are asked at one instant, with the same values for conditions. All tests of a set have at most 200 in all.
+type AssertionTest struct {
+	Allow []AssertedAllowed `json:"allow,omitempty"`
+
+	// At The time of the questions. Without it they are asked at the time of the plan.
+	At *string `json:"at,omitempty"`
+
+	// Context Values for the parameters of conditions. Those stored with a relation go
+	// before those of a request; a request's values that no condition asks for
+	// are ignored. Numbers may be written as text (`"5"`). At most 16 KiB.
+	Context Context         `json:"context,omitempty"`
+	Deny    []AssertedCheck `json:"deny,omitempty"`
+	Name    string          `json:"name,omitempty"`
+
+	// Relations Added to those of the set, for this test only.
+	Relations []ContextualRelation `json:"relations,omitempty"`
+	Resources []AssertedResources  `json:"resources,omitempty"`
+	Subjects  []AssertedSubjects   `json:"subjects,omitempty"`
+
+	// Undecided Questions that cannot be answered because a condition lacks values.
+	Undecided []AssertedCheck `json:"undecided,omitempty"`
 }
 
 // Assumption defines model for Assumption.
@@ -1625,9 +1795,12 @@ type TypesPlan struct {
 	Affected []AffectedType `json:"affected"`
 
 	// Answers One for each question.
-	Answers []PlannedAnswer    `json:"answers"`
-	Changes []TypeChange       `json:"changes"`
-	Illegal []IllegalRelations `json:"illegal"`
+	Answers []PlannedAnswer `json:"answers"`
+
+	// Assertions The stored assertions with the planned types. Nothing is run if the types do not change.
+	Assertions AssertionReport    `json:"assertions"`
+	Changes    []TypeChange       `json:"changes"`
+	Illegal    []IllegalRelations `json:"illegal"`
 
 	// Renames One for each rename. The change can be made if all are exact.
 	Renames []TypeRenamed `json:"renames"`
@@ -1724,6 +1897,9 @@ type WatchEventReason string
 
 // ApplicationInPath defines model for ApplicationInPath.
 type ApplicationInPath = string
+
+// AssertionSetInPath defines model for AssertionSetInPath.
+type AssertionSetInPath = string
 
 // ConnectionInPath defines model for ConnectionInPath.
 type ConnectionInPath = string
@@ -1835,6 +2011,31 @@ type Unavailable = Error
 
 // UnsupportedMediaType defines model for UnsupportedMediaType.
 type UnsupportedMediaType = Error
+
+// ListAssertionSetsParams defines parameters for ListAssertionSets.
+type ListAssertionSetsParams struct {
+	// Cursor Opaque; `meta.next_cursor` of the page before.
+	Cursor Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// DeleteAssertionSetParams defines parameters for DeleteAssertionSet.
+type DeleteAssertionSetParams struct {
+	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
+	// the same key gets the first one's response, with `Idempotent-Replayed`.
+	// 1 to 255 visible ASCII characters, such as a UUID.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// PutAssertionSetParams defines parameters for PutAssertionSet.
+type PutAssertionSetParams struct {
+	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
+	// the same key gets the first one's response, with `Idempotent-Replayed`.
+	// 1 to 255 visible ASCII characters, such as a UUID.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
 
 // DeleteRelationsParams defines parameters for DeleteRelations.
 type DeleteRelationsParams struct {
@@ -2012,6 +2213,9 @@ type CreateRelationParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// PutAssertionSetJSONRequestBody defines body for PutAssertionSet for application/json ContentType.
+type PutAssertionSetJSONRequestBody = AssertionSetInput
+
 // PutResourceTypeJSONRequestBody defines body for PutResourceType for application/json ContentType.
 type PutResourceTypeJSONRequestBody = ResourceTypeInput
 
@@ -2077,6 +2281,18 @@ type CreateRelationJSONRequestBody = RelationInput
 
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
+	// ListAssertionSets List the stored assertions by name
+	// (GET /api/v1/assertions)
+	ListAssertionSets(w http.ResponseWriter, r *http.Request, params ListAssertionSetsParams)
+	// DeleteAssertionSet Delete stored assertions
+	// (DELETE /api/v1/assertions/{name})
+	DeleteAssertionSet(w http.ResponseWriter, r *http.Request, name AssertionSetInPath, params DeleteAssertionSetParams)
+	// GetAssertionSet Read stored assertions
+	// (GET /api/v1/assertions/{name})
+	GetAssertionSet(w http.ResponseWriter, r *http.Request, name AssertionSetInPath)
+	// PutAssertionSet Store assertions, or replace them
+	// (PUT /api/v1/assertions/{name})
+	PutAssertionSet(w http.ResponseWriter, r *http.Request, name AssertionSetInPath, params PutAssertionSetParams)
 	// DeleteRelations Delete direct relations by a filter
 	// (DELETE /api/v1/relations)
 	DeleteRelations(w http.ResponseWriter, r *http.Request, params DeleteRelationsParams)
@@ -2180,6 +2396,178 @@ type ServerInterfaceWrapper struct {
 }
 
 type MiddlewareFunc func(http.Handler) http.Handler
+
+// ListAssertionSets operation middleware
+func (siw *ServerInterfaceWrapper) ListAssertionSets(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListAssertionSetsParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListAssertionSets(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// DeleteAssertionSet operation middleware
+func (siw *ServerInterfaceWrapper) DeleteAssertionSet(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "name" -------------
+	var name AssertionSetInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "name", mux.Vars(r)["name"], &name, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "name", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DeleteAssertionSetParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.DeleteAssertionSet(w, r, name, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetAssertionSet operation middleware
+func (siw *ServerInterfaceWrapper) GetAssertionSet(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "name" -------------
+	var name AssertionSetInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "name", mux.Vars(r)["name"], &name, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "name", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetAssertionSet(w, r, name)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// PutAssertionSet operation middleware
+func (siw *ServerInterfaceWrapper) PutAssertionSet(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "name" -------------
+	var name AssertionSetInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "name", mux.Vars(r)["name"], &name, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "name", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params PutAssertionSetParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.PutAssertionSet(w, r, name, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
 
 // DeleteRelations operation middleware
 func (siw *ServerInterfaceWrapper) DeleteRelations(w http.ResponseWriter, r *http.Request) {
@@ -3511,6 +3899,14 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 		ErrorHandlerFunc:   options.ErrorHandlerFunc,
 	}
 
+	r.HandleFunc(options.BaseURL+"/api/v1/assertions", wrapper.ListAssertionSets).Methods(http.MethodGet)
+
+	r.HandleFunc(options.BaseURL+"/api/v1/assertions/{name}", wrapper.DeleteAssertionSet).Methods(http.MethodDelete)
+
+	r.HandleFunc(options.BaseURL+"/api/v1/assertions/{name}", wrapper.GetAssertionSet).Methods(http.MethodGet)
+
+	r.HandleFunc(options.BaseURL+"/api/v1/assertions/{name}", wrapper.PutAssertionSet).Methods(http.MethodPut)
+
 	r.HandleFunc(options.BaseURL+"/api/v1/relations", wrapper.DeleteRelations).Methods(http.MethodDelete)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/relations", wrapper.FindRelations).Methods(http.MethodGet)
@@ -3578,6 +3974,96 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 
 type DeletedResponseHeaders struct {
 	XConsistencyToken string
+}
+
+type ListAssertionSetsRequestObject struct {
+	Params ListAssertionSetsParams
+}
+
+// ListAssertionSetsResponseObject is one of the successful responses.
+type ListAssertionSetsResponseObject interface {
+	VisitListAssertionSetsResponse(w http.ResponseWriter) error
+}
+
+type ListAssertionSets200JSONResponse struct {
+	Body AssertionSetList
+}
+
+func (response ListAssertionSets200JSONResponse) VisitListAssertionSetsResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
+type DeleteAssertionSetRequestObject struct {
+	Name   AssertionSetInPath
+	Params DeleteAssertionSetParams
+}
+
+// DeleteAssertionSetResponseObject is one of the successful responses.
+type DeleteAssertionSetResponseObject interface {
+	VisitDeleteAssertionSetResponse(w http.ResponseWriter) error
+}
+
+type DeleteAssertionSet204Response struct {
+}
+
+func (response DeleteAssertionSet204Response) VisitDeleteAssertionSetResponse(w http.ResponseWriter) error {
+
+	w.WriteHeader(204)
+	return nil
+}
+
+type GetAssertionSetRequestObject struct {
+	Name AssertionSetInPath
+}
+
+// GetAssertionSetResponseObject is one of the successful responses.
+type GetAssertionSetResponseObject interface {
+	VisitGetAssertionSetResponse(w http.ResponseWriter) error
+}
+
+type GetAssertionSet200JSONResponse struct {
+	Body AssertionSetRead
+}
+
+func (response GetAssertionSet200JSONResponse) VisitGetAssertionSetResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
+type PutAssertionSetRequestObject struct {
+	Name   AssertionSetInPath
+	Params PutAssertionSetParams
+	Body   *PutAssertionSetJSONRequestBody
+}
+
+// PutAssertionSetResponseObject is one of the successful responses.
+type PutAssertionSetResponseObject interface {
+	VisitPutAssertionSetResponse(w http.ResponseWriter) error
+}
+
+type PutAssertionSet200JSONResponse struct {
+	Body AssertionSetRead
+}
+
+func (response PutAssertionSet200JSONResponse) VisitPutAssertionSetResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
+type PutAssertionSet201ResponseHeaders struct {
+	Location string
+}
+
+type PutAssertionSet201JSONResponse struct {
+	Body    AssertionSetRead
+	Headers PutAssertionSet201ResponseHeaders
+}
+
+func (response PutAssertionSet201JSONResponse) VisitPutAssertionSetResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Location", response.Headers.Location)
+	return web.WriteJSON(w, 201, response.Body)
 }
 
 type DeleteRelationsRequestObject struct {
@@ -4168,6 +4654,18 @@ func (response CreateRelation201JSONResponse) VisitCreateRelationResponse(w http
 
 // StrictServerInterface has one method per operation.
 type StrictServerInterface interface {
+	// ListAssertionSets List the stored assertions by name
+	// (GET /api/v1/assertions)
+	ListAssertionSets(ctx context.Context, request ListAssertionSetsRequestObject) (ListAssertionSetsResponseObject, error)
+	// DeleteAssertionSet Delete stored assertions
+	// (DELETE /api/v1/assertions/{name})
+	DeleteAssertionSet(ctx context.Context, request DeleteAssertionSetRequestObject) (DeleteAssertionSetResponseObject, error)
+	// GetAssertionSet Read stored assertions
+	// (GET /api/v1/assertions/{name})
+	GetAssertionSet(ctx context.Context, request GetAssertionSetRequestObject) (GetAssertionSetResponseObject, error)
+	// PutAssertionSet Store assertions, or replace them
+	// (PUT /api/v1/assertions/{name})
+	PutAssertionSet(ctx context.Context, request PutAssertionSetRequestObject) (PutAssertionSetResponseObject, error)
 	// DeleteRelations Delete direct relations by a filter
 	// (DELETE /api/v1/relations)
 	DeleteRelations(ctx context.Context, request DeleteRelationsRequestObject) (DeleteRelationsResponseObject, error)
@@ -4272,6 +4770,62 @@ type strictHandler struct {
 // NewStrictHandler serves ssi; fail answers the requests that end in an error.
 func NewStrictHandler(ssi StrictServerInterface, fail func(w http.ResponseWriter, r *http.Request, err error)) ServerInterface {
 	return &strictHandler{ssi: ssi, fail: fail}
+}
+
+func (sh *strictHandler) ListAssertionSets(w http.ResponseWriter, r *http.Request, params ListAssertionSetsParams) {
+	var request ListAssertionSetsRequestObject
+	request.Params = params
+	response, err := sh.ssi.ListAssertionSets(r.Context(), request)
+	if err == nil {
+		err = response.VisitListAssertionSetsResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) DeleteAssertionSet(w http.ResponseWriter, r *http.Request, name AssertionSetInPath, params DeleteAssertionSetParams) {
+	var request DeleteAssertionSetRequestObject
+	request.Name = name
+	request.Params = params
+	response, err := sh.ssi.DeleteAssertionSet(r.Context(), request)
+	if err == nil {
+		err = response.VisitDeleteAssertionSetResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) GetAssertionSet(w http.ResponseWriter, r *http.Request, name AssertionSetInPath) {
+	var request GetAssertionSetRequestObject
+	request.Name = name
+	response, err := sh.ssi.GetAssertionSet(r.Context(), request)
+	if err == nil {
+		err = response.VisitGetAssertionSetResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) PutAssertionSet(w http.ResponseWriter, r *http.Request, name AssertionSetInPath, params PutAssertionSetParams) {
+	var request PutAssertionSetRequestObject
+	request.Name = name
+	request.Params = params
+	var body PutAssertionSetJSONRequestBody
+	if err := web.DecodeJSON(w, r, &body); err != nil {
+		sh.fail(w, r, err)
+		return
+	}
+	request.Body = &body
+	response, err := sh.ssi.PutAssertionSet(r.Context(), request)
+	if err == nil {
+		err = response.VisitPutAssertionSetResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
 }
 
 func (sh *strictHandler) DeleteRelations(w http.ResponseWriter, r *http.Request, params DeleteRelationsParams) {

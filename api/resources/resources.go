@@ -41,6 +41,7 @@ type Engine interface {
 	Type(ctx context.Context, tenant, name string) (schema.Type, error)
 	PutType(ctx context.Context, tenant string, t schema.Type, origin engine.Origin) (stored schema.Type, created bool, token string, err error)
 	DeleteType(ctx context.Context, tenant, name string, origin engine.Origin) (token string, err error)
+	Heavy(ctx context.Context, tenant string, do func() error) error
 	PlanTypes(ctx context.Context, tenant string, req engine.PlanRequest) (*engine.TypesPlan, error)
 	ApplyTypes(ctx context.Context, tenant string, change engine.TypesChange, origin engine.Origin) (engine.TypesApplied, error)
 }
@@ -56,9 +57,10 @@ type Store interface {
 
 // Handlers implements the operations. It is safe for concurrent use.
 type Handlers struct {
-	Engine  Engine
-	Store   Store
-	Cursors *web.Cursors
+	Engine     Engine
+	Store      Store
+	Assertions Assertions
+	Cursors    *web.Cursors
 }
 
 var _ StrictServerInterface = (*Handlers)(nil)

@@ -358,6 +358,9 @@ type WebhookVisibility = subscription.Visibility
 // ApplicationInPath defines model for ApplicationInPath.
 type ApplicationInPath = string
 
+// AssertionSetInPath defines model for AssertionSetInPath.
+type AssertionSetInPath = string
+
 // ConnectionInPath defines model for ConnectionInPath.
 type ConnectionInPath = string
 

@@ -48,7 +48,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		SilenceErrors: true, // main prints errors
 	}
 	root.AddCommand(serveCommand(environ), migrateCommand(environ), bootstrapCommand(environ), tenantsCommand(environ), membersCommand(environ), invitationsCommand(environ), versionCommand(), auditCommand(environ), backupCommand(environ), restoreCommand(environ))
-	root.AddCommand(checkCommand(environ), historyCommand(environ), listCommand(environ), watchCommand(environ), relationsCommand(environ), schemaCommand(environ), exportCommand(environ), importCommand(environ), testCommand(), validateCommand(), webhooksCommand(environ))
+	root.AddCommand(checkCommand(environ), historyCommand(environ), listCommand(environ), watchCommand(environ), relationsCommand(environ), schemaCommand(environ), assertionsCommand(environ), exportCommand(environ), importCommand(environ), testCommand(), validateCommand(), webhooksCommand(environ))
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)

@@ -172,6 +172,7 @@ standard input.`
 func schemaApply(environ []string) *cobra.Command {
 	r := &remote{environ: environ}
 	var flags typesFlags
+	var requireAssertions bool
 	cmd := &cobra.Command{
 		Use:   "apply [FILE...]",
 		Short: "Create, replace and delete resource types",
@@ -198,10 +199,12 @@ and resources, up to 10,000, get the new name in the same change.
 				return err
 			}
 			defer c.Close()
+			change.RequireAssertions = requireAssertions
 			return applyTypes(cmd, c, r.output, change)
 		},
 	}
 	flags.add(cmd.Flags())
+	cmd.Flags().BoolVar(&requireAssertions, "require-assertions", false, "fail if a stored assertion fails with the new types")
 	return r.command(cmd)
 }
 

@@ -20,9 +20,9 @@ func schemaPlan(environ []string) *cobra.Command {
 		Short: "Print what schema apply would do",
 		Long: `Prints the effects of a change of resource types without making it: the effect on each
 type, the stored relations that the new types do not allow, the relations and actions
-whose answers may change, and the answers to the given questions before and after. It
-exits with 1 if stored relations prevent the change. Questions have the names before
---rename.
+whose answers may change, the answers to the given questions before and after, and the
+stored assertions that fail with the new types. It exits with 1 if stored relations
+prevent the change or an assertion fails. Questions have the names before --rename.
 
 ` + typeFiles,
 		Example: `  stonetown schema plan types.yaml
@@ -57,7 +57,7 @@ exits with 1 if stored relations prevent the change. Questions have the names be
 				err = printPlan(cmd.OutOrStdout(), plan.Value, questions)
 			}
 			tooMany := slices.ContainsFunc(plan.Value.Renames, func(r apiclient.Renamed) bool { return !r.Exact })
-			if err == nil && (len(plan.Value.Illegal) > 0 || tooMany) {
+			if err == nil && (len(plan.Value.Illegal) > 0 || tooMany || plan.Value.Assertions.Failed > 0) {
 				err = &exitError{code: 1}
 			}
 			return err
@@ -122,7 +122,23 @@ func printPlan(w io.Writer, plan apiclient.TypesPlan, questions []string) error 
 			return err
 		}
 	}
+	if err := printAssertions(w, plan.Assertions); err != nil {
+		return err
+	}
 	_, err := fmt.Fprintln(w, "revision", plan.Revision)
+	return err
+}
+
+func printAssertions(w io.Writer, r apiclient.AssertionReport) error {
+	for _, f := range r.Failures {
+		if _, err := fmt.Fprintf(w, "failed %s: %s expected %s, got %s, then %s\n", f.Set, f.Question, list(f.Expected), list(f.Before), list(f.After)); err != nil {
+			return err
+		}
+	}
+	if r.Assertions == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "%d of %d stored assertions hold\n", r.Assertions-r.Failed, r.Assertions)
 	return err
 }
 

@@ -55,7 +55,7 @@ func TestHistoriesOfDecisions(t *testing.T) {
 						Consistency: engine.Consistency{Mode: engine.AsOf, Instant: end}, Limit: 1 + r.IntN(5),
 					}
 					want := w.replayed(ctx, t, req, commits)
-					var got []engine.DecisionChange
+					var got []engine.CheckChange
 					for {
 						h, err := e.CheckHistory(ctx, w.tenant, req)
 						if err != nil {
@@ -73,7 +73,7 @@ func TestHistoriesOfDecisions(t *testing.T) {
 							t.Errorf("a change without its write: %+v", c)
 						}
 					}
-					short := func(c engine.DecisionChange) string {
+					short := func(c engine.CheckChange) string {
 						return fmt.Sprintf("%v %v %T %s %s", c.At.UTC(), c.Allowed, c.Err, c.Cause, c.Token)
 					}
 					var a, b []string
@@ -97,7 +97,7 @@ func TestHistoriesOfDecisions(t *testing.T) {
 }
 
 // replayed returns the changes of a decision by an evaluation at every revision and every expiry.
-func (w *writer) replayed(ctx context.Context, t *testing.T, req engine.HistoryRequest, commits []tuplestore.Commit) []engine.DecisionChange {
+func (w *writer) replayed(ctx context.Context, t *testing.T, req engine.HistoryRequest, commits []tuplestore.Commit) []engine.CheckChange {
 	t.Helper()
 	type boundary struct {
 		at    time.Time
@@ -141,12 +141,12 @@ func (w *writer) replayed(ctx context.Context, t *testing.T, req engine.HistoryR
 		}
 		return int(a.rev - b.rev)
 	})
-	var changes []engine.DecisionChange
+	var changes []engine.CheckChange
 	before := w.decisionAt(ctx, t, req, 0, time.Time{})
 	for _, b := range all {
 		after := w.decisionAt(ctx, t, req, b.rev, b.at)
 		if before.Allowed != after.Allowed || fmt.Sprintf("%T", before.Err) != fmt.Sprintf("%T", after.Err) {
-			changes = append(changes, engine.DecisionChange{
+			changes = append(changes, engine.CheckChange{
 				Decision: after, At: b.at, Cause: b.cause, Token: withRevision(w.newest.Load().(string), b.rev),
 			})
 		}

@@ -67,6 +67,9 @@ const (
 	ResourceTypeDeleted Type = "resource_type.deleted"
 	ResourceTypeRenamed Type = "resource_type.renamed" // types, or relations of types
 
+	AssertionsStored  Type = "assertions.stored"
+	AssertionsDeleted Type = "assertions.deleted"
+
 	ResourceCreated Type = "resource.created"
 	ResourceUpdated Type = "resource.updated"
 	ResourceDeleted Type = "resource.deleted"
@@ -127,6 +130,7 @@ var types = []Type{
 	FederationConnectionDisabled, FederationConnectionDeleted, FederationConnectionTested, FederationMetadataRefreshed,
 	FederationCertificateExpiring,
 	ResourceTypeCreated, ResourceTypeUpdated, ResourceTypeDeleted, ResourceTypeRenamed,
+	AssertionsStored, AssertionsDeleted,
 	ResourceCreated, ResourceUpdated, ResourceDeleted,
 	RelationCreated, RelationDeleted, RelationBulkApplied,
 	ConsentGranted, ConsentRevoked,

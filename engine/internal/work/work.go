@@ -86,6 +86,9 @@ func NewBudget(ctx context.Context, l Limits) Budget {
 	return Budget{ctx: ctx, limits: l, left: l.steps(), poll: l.steps()}
 }
 
+// Spent returns the number of steps that the attempt has taken.
+func (b *Budget) Spent() int { return b.limits.steps() - b.left }
+
 // Step counts one step.
 func (b *Budget) Step() { b.left-- }
 

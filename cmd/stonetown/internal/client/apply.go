@@ -15,6 +15,8 @@ type TypesChange struct {
 	Delete  []string          `json:"delete,omitempty"`
 	// ExpectedRevision, if not empty, is the revision of the types for which the change was made.
 	ExpectedRevision string `json:"expected_revision,omitempty"`
+	// RequireAssertions refuses the change if a stored assertion fails with it. Plans ignore it.
+	RequireAssertions bool `json:"require_assertions,omitempty"`
 }
 
 // Applied is the effect of a change on one type.
@@ -103,6 +105,8 @@ type TypesPlan struct {
 		Actions   []string `json:"actions"`
 	} `json:"affected"`
 	Answers []PlannedAnswer `json:"answers"` // one for each question
+	// Assertions are the stored assertions with the planned types.
+	Assertions AssertionReport `json:"assertions"`
 }
 
 // PlannedAnswer is a decision before and after a change.

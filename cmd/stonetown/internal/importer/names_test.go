@@ -21,7 +21,7 @@ func TestRename(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if len(w.Report) != 6 || w.Report[0] != (Finding{Place{"f", 6}, Renamed, `type "9lives" is called "x_9lives"`}) {
+	if len(w.Report) != 6 || w.Report[0] != (Finding{Place{File: "f", Line: 6}, Renamed, `type "9lives" is called "x_9lives"`}) {
 		t.Errorf("report: %v", w.Report)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"stonetown/engine/assertions"
 	"stonetown/schema"
 	"stonetown/schema/condition"
 )
@@ -17,19 +18,19 @@ import (
 // the outcomes of conditions. Relations that only link resources are covered by what follows the
 // links.
 func Uncovered(ctx context.Context, w *Data) ([]string, error) {
-	m, err := load(ctx, withNever(w.Types), w.Relations)
+	m, err := assertions.Load(ctx, withNever(w.Types), w.Relations, nil)
 	if err != nil {
 		return nil, err
 	}
-	defer m.close()
+	defer m.Close()
 	var parts []string
 	for v := range variants(w.Types) {
-		if m.define(ctx, v.types) != nil {
+		if m.Define(ctx, v.types) != nil {
 			continue // the changed type has no meaning, such as an operand too deep
 		}
 		covered := false
 		for _, a := range w.Assertions {
-			if covered = !a.holds(a.Want(), m.ask(ctx, a)); covered {
+			if covered = !a.Holds(a.Want(), m.Ask(ctx, a)); covered {
 				break
 			}
 		}

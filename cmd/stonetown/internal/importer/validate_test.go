@@ -74,7 +74,7 @@ func TestValidate(t *testing.T) {
 	}
 
 	wrong := check("ann", "viewer", "document", "d", Denied)
-	wrong.At = Place{"f", 7}
+	wrong.At = Place{File: "f", Line: 7}
 	failing := check("bob", "viewer", "document", "d", Allowed)
 	failing.Context = map[string]any{"open": "yes"}
 	w.Assertions = []Assertion{
@@ -88,7 +88,7 @@ func TestValidate(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Difference{
-		{At: Place{"f", 7}, Question: "may user:ann viewer document:d?", Want: "denied", Got: "allowed"},
+		{At: Place{File: "f", Line: 7}, Question: "may user:ann viewer document:d?", Want: "denied", Got: "allowed"},
 		{Question: "may user:bob viewer document:d?", Want: "allowed", Got: "not of type bool"},
 		{Question: "may user:ann nothing document:d?", Want: "denied", Got: `no relation for "nothing"`},
 		{Question: "which user may viewer document:d?", Want: "cid", Got: "ann, bob"},
