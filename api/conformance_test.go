@@ -47,6 +47,8 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"types_in_use_cannot_lose_relations":                       typeInUse,
 	"several_types_change_together":                            typePlans,
 	"invalid_changes_of_types_are_refused":                     typePlansRefused,
+	"a_resource_has_one_relation_where_its_type_says_so":       singleValued,
+	"deprecated_names_have_warnings":                           deprecations,
 	"a_change_of_types_is_made_once":                           repeatedTypes,
 	"types_and_relations_get_new_names":                        renames,
 	"pages_list_every_type_once":                               typePages,

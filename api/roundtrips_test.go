@@ -26,6 +26,7 @@ func TestRequestRoundTrips(t *testing.T) {
 	c := w.tenant(t, "round-trips")
 	define(t, c)
 	relate(t, c, "document", "d", "viewer", user("ann"))
+	c.want(t, 201, "", "POST", "/api/v1/resource-types", object{"name": "task", "relations": []any{object{"name": "assignee", "cardinality": "one", "on_second": "replace"}}})
 	member(t, c, "ann@example.com")
 	machine := w.application(t, c, "resources:read")
 	p := newParty(t, c, object{
@@ -61,6 +62,11 @@ func TestRequestRoundTrips(t *testing.T) {
 		{"write one relation", func() func() answer {
 			return func() answer {
 				return relate(t, c, "document", fmt.Sprint("d", number), "viewer", user("ann"))
+			}
+		}},
+		{"replace one relation", func() func() answer {
+			return func() answer {
+				return relate(t, c, "task", "t", "assignee", user(fmt.Sprint(number)))
 			}
 		}},
 		{"create a user, with a password", func() func() answer {

@@ -91,6 +91,7 @@ func (e *Engine) ApplyTypes(ctx context.Context, tenantID string, change TypesCh
 		if p.changed {
 			absent = p.gone()
 			w.Absent, w.PutSchema, w.Ops = absent, schema.Encode(p.compiled.Types), change.renameOps()
+			w.Alone = slices.ContainsFunc(absent, func(f tuplestore.Filter) bool { return f.Crowded })
 		}
 		return w, nil
 	})
@@ -103,7 +104,7 @@ func (e *Engine) ApplyTypes(ctx context.Context, tenantID string, change TypesCh
 	var conflict *tuplestore.ConflictError
 	if errors.As(err, &conflict) && conflict.Absent >= 0 {
 		f := absent[conflict.Absent]
-		err = &TypeInUseError{Type: f.ObjectType, Relation: f.Relation, Condition: f.Condition, Count: conflict.Count}
+		err = &TypeInUseError{Type: f.ObjectType, Relation: f.Relation, Condition: f.Condition, Crowded: f.Crowded, Count: conflict.Count}
 	}
 	if err != nil {
 		return TypesApplied{}, fmt.Errorf("change resource types: %w", err)
@@ -216,7 +217,8 @@ func (at position) typesVersion(tenantID string) string {
 	return encodeToken(tenantID, at.epoch, at.schemaRevision)
 }
 
-// narrowed lists the tuples that before allowed and after does not.
+// narrowed lists the tuples that before allowed and after does not. Of nodes with more tuples than
+// after allows it lists all.
 func narrowed(before, after *schema.Compiled) []tuplestore.Filter {
 	var gone []tuplestore.Filter
 	for _, t := range before.Types {
@@ -225,6 +227,10 @@ func narrowed(before, after *schema.Compiled) []tuplestore.Filter {
 			continue
 		}
 		for _, r := range t.Relations {
+			now, _ := after.Relation(t.Name, r.Name)
+			if now.Cardinality == schema.One && r.Cardinality != schema.One {
+				gone = append(gone, tuplestore.Filter{ObjectType: t.Name, Relation: r.Name, Crowded: true})
+			}
 			kept := after.Subjects(t.Name, r.Name)
 			outside := func(s schema.SubjectType) bool { return !slices.Contains(kept, s) }
 			if !slices.ContainsFunc(before.Subjects(t.Name, r.Name), outside) {

@@ -59,7 +59,10 @@ func (e *Engine) checkWithin(ctx context.Context, tenantID string, req *CheckReq
 	defer c.leave()
 	res.Decisions = slices.Grow(res.Decisions[:0], len(req.Queries))[:len(req.Queries)]
 	clear(res.Decisions)
-	res.TokenIgnored, res.Token = c.tokenIgnored, c.at.token
+	res.TokenIgnored, res.Token, res.Deprecating = c.tokenIgnored, c.at.token, nil
+	if c.at.compiled.Deprecates {
+		res.Deprecating = c.at.compiled
+	}
 	if err := c.answer(ctx); err != nil {
 		return fmt.Errorf("check: %w", err)
 	}

@@ -66,6 +66,13 @@ func (e *RelationExistsError) Error() string {
 	return fmt.Sprintf("relation %s exists", e.Tuple)
 }
 
+// SingleValuedError: the resource has another subject in a relation that takes one.
+type SingleValuedError struct{ Tuple tuplestore.Tuple } // the existing one
+
+func (e *SingleValuedError) Error() string {
+	return fmt.Sprintf("relation %s takes one subject and has another", e.Tuple.Node())
+}
+
 // FilterError: no index serves the filter, so it would read more relations than it selects.
 type FilterError struct {
 	Field   string // of the API's filter: the one at fault; empty: all together
@@ -157,12 +164,16 @@ type TypeInUseError struct {
 	Type      string // the type whose tuples these are
 	Relation  string // empty when the whole type or one of its conditions is in use
 	Condition string // the condition in use, if that is what would change
+	Crowded   bool   // these are the tuples of resources with several, of which one is allowed
 	Count     int    // how many, counted to at most 1,000
 }
 
 func (e *TypeInUseError) Error() string {
 	if e.Condition != "" {
 		return fmt.Sprintf("condition %q of resource type %q is in use by %d tuples", e.Condition, e.Type, e.Count)
+	}
+	if e.Crowded {
+		return fmt.Sprintf("relation %q of resource type %q has several subjects in some resources, %d tuples in all", e.Relation, e.Type, e.Count)
 	}
 	if e.Relation == "" {
 		return fmt.Sprintf("resource type %q is in use by %d tuples", e.Type, e.Count)

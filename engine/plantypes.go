@@ -35,7 +35,7 @@ type TypesPlan struct {
 	// Actions are the actions of the types as they are whose answers may change.
 	Actions []AffectedAction
 	// Answers has one entry for each question. The planned types answer as if the illegal
-	// tuples were deleted.
+	// tuples were deleted, except the tuples of relations that are to take one subject.
 	Answers []PlannedAnswer
 	Version string // of the types as they are
 	Token   string // names the revision
@@ -48,6 +48,7 @@ type IllegalTuples struct {
 	// Relation and Condition are empty if all tuples and resources of the type are meant.
 	Relation  string
 	Condition string // the tuples with this condition
+	Crowded   bool   // the tuples of resources with several in this relation, of which one is allowed
 	Count     int    // of all reasons together at most MaxIllegal, and then MaxSamples of each
 	Exact     bool   // there are not more
 	Samples   []tuplestore.Record
@@ -86,6 +87,7 @@ func (e *Engine) PlanTypes(ctx context.Context, tenantID string, req PlanRequest
 	p.affect(at, plan)
 	snapshot := e.store.Snapshot(tenantID, at.revision)
 	gone := p.gone()
+	removed := slices.DeleteFunc(slices.Clone(gone), func(f tuplestore.Filter) bool { return f.Crowded })
 	planned := at
 	planned.compiled = p.compiled
 	if len(gone)+len(req.Renames) > 0 {
@@ -104,7 +106,7 @@ func (e *Engine) PlanTypes(ctx context.Context, tenantID string, req PlanRequest
 		if err != nil {
 			return err
 		}
-		after, err := e.checkAt(ctx, p.snapshot(without{snapshot, gone}), planned, p.rename(req), l)
+		after, err := e.checkAt(ctx, p.snapshot(without{snapshot, removed}), planned, p.rename(req), l)
 		plan.Answers = make([]PlannedAnswer, len(before))
 		for i := range before {
 			plan.Answers[i] = PlannedAnswer{before[i], after[i]}
@@ -141,7 +143,7 @@ func illegal(ctx context.Context, s tuplestore.Snapshot, filters []tuplestore.Fi
 	var all []IllegalTuples
 	counted := 0
 	for _, f := range filters {
-		found := IllegalTuples{Type: f.ObjectType, Relation: f.Relation, Condition: f.Condition, Exact: true}
+		found := IllegalTuples{Type: f.ObjectType, Relation: f.Relation, Condition: f.Condition, Crowded: f.Crowded, Exact: true}
 		for r, err := range s.Scan(ctx, f) {
 			if err != nil {
 				return nil, err

@@ -7,6 +7,7 @@ import (
 	"stonetown/engine/internal/denial"
 	"stonetown/engine/internal/eval"
 	"stonetown/internal/sqldb"
+	"stonetown/schema"
 	"stonetown/tuplestore"
 )
 
@@ -122,6 +123,9 @@ type CheckResponse struct {
 	Decisions []Decision
 	// Token names the revision that the answers reflect.
 	Token string
+	// Deprecating are the types of the revision if any of them is deprecated, or one of their
+	// relations, else nil.
+	Deprecating *schema.Compiled
 	// TokenIgnored: the request's token belongs to another history, because a backup was
 	// restored since. The answer is fully consistent instead.
 	TokenIgnored bool
@@ -168,7 +172,8 @@ type Precondition struct {
 }
 
 // WriteOp creates or deletes one relation. To create a relation that exists replaces its
-// expiry and condition.
+// expiry and condition. To create a second one where the resource's type allows one replaces the
+// first, or fails with [*SingleValuedError], as the type has it.
 type WriteOp struct {
 	Delete bool
 	// IfPresent: to delete a relation that does not exist is no error.
@@ -188,9 +193,10 @@ type WriteOp struct {
 
 // WriteResponse is the outcome of a [WriteRequest].
 type WriteResponse struct {
-	// Statuses has one entry per op: created, existed, updated or deleted.
+	// Statuses has one entry per op: created, existed, updated, replaced or deleted.
 	Statuses []tuplestore.Status
-	// Counts has one entry per op: how many relations it changed, 0 or 1.
+	// Counts has one entry per op: how many relations it changed, 0 or 1, and 2 if one replaced
+	// another.
 	Counts []int
 	// Token names the first revision that reflects the write.
 	Token string

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"cmp"
+
 	"stonetown/internal/document"
 	"stonetown/schema"
 )
@@ -10,6 +12,7 @@ type TypeDocument struct {
 	Actions     map[string]string             `json:"actions"`
 	Conditions  []ConditionDefinitionDocument `json:"conditions"`
 	CreatedAt   document.Timestamp            `json:"created_at"`
+	Deprecated  string                        `json:"deprecated,omitempty"`
 	Description string                        `json:"description"`
 	Name        string                        `json:"name"`
 	Relations   []RelationDefinitionDocument  `json:"relations"`
@@ -18,8 +21,12 @@ type TypeDocument struct {
 
 // RelationDefinitionDocument is the public representation of a relation of a resource type.
 type RelationDefinitionDocument struct {
-	Name     string            `json:"name"`
-	Rewrites []RewriteDocument `json:"rewrites"`
+	// Cardinality and OnSecond are absent for a relation of any number of subjects.
+	Cardinality string            `json:"cardinality,omitempty"`
+	Deprecated  string            `json:"deprecated,omitempty"`
+	Name        string            `json:"name"`
+	OnSecond    string            `json:"on_second,omitempty"`
+	Rewrites    []RewriteDocument `json:"rewrites"`
 	// Subjects are the subject types that tuples may name. Absent: all but wildcards; empty: none.
 	Subjects *[]string `json:"subjects,omitzero"`
 }
@@ -47,7 +54,7 @@ type RewriteDocument struct {
 // TypeDocumentOf represents a resource type.
 func TypeDocumentOf(t schema.Type) TypeDocument {
 	return TypeDocument{
-		Name: t.Name, Description: t.Description, Actions: t.Actions, Relations: RelationDefinitionsOf(t), Conditions: ConditionDefinitionsOf(t),
+		Name: t.Name, Description: t.Description, Deprecated: t.Deprecated, Actions: t.Actions, Relations: RelationDefinitionsOf(t), Conditions: ConditionDefinitionsOf(t),
 		CreatedAt: document.Timestamp(t.CreatedAt), UpdatedAt: document.Timestamp(t.UpdatedAt),
 	}
 }
@@ -55,7 +62,11 @@ func TypeDocumentOf(t schema.Type) TypeDocument {
 // RelationDefinitionsOf represents the relations of a resource type.
 func RelationDefinitionsOf(t schema.Type) (all []RelationDefinitionDocument) {
 	for _, r := range t.Relations {
-		all = append(all, RelationDefinitionDocument{r.Name, rewriteDocumentsOf(r.Rewrites), subjectTypesOf(r)})
+		d := RelationDefinitionDocument{Name: r.Name, Rewrites: rewriteDocumentsOf(r.Rewrites), Subjects: subjectTypesOf(r), Deprecated: r.Deprecated}
+		if r.Cardinality == schema.One {
+			d.Cardinality, d.OnSecond = string(schema.One), string(cmp.Or(r.OnSecond, schema.Refuse))
+		}
+		all = append(all, d)
 	}
 	return all
 }

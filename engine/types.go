@@ -38,6 +38,18 @@ func (e *Engine) Type(ctx context.Context, tenantID, name string) (schema.Type, 
 	return t, nil
 }
 
+// Deprecating returns the newest types that this process knows if any of them is deprecated, or one
+// of their relations, else nil. It reads nothing.
+func (e *Engine) Deprecating(tenantID string) *schema.Compiled {
+	t := e.tenant(tenantID)
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if at := &t.position; at.known && at.compiled.Deprecates {
+		return at.compiled
+	}
+	return nil
+}
+
 // PutType is [Engine.ApplyTypes] for one type to define. It returns the stored definition.
 func (e *Engine) PutType(ctx context.Context, tenantID string, t schema.Type, origin Origin) (stored schema.Type, created bool, token string, err error) {
 	applied, err := e.ApplyTypes(ctx, tenantID, TypesChange{Put: []schema.Type{t}}, origin)

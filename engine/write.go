@@ -60,7 +60,7 @@ func validate(c *schema.Compiled, req WriteRequest) (tuplestore.Write, error) {
 		case op.New:
 			kind = tuplestore.CreateNew
 		}
-		w.Ops = append(w.Ops, tuplestore.Op{Kind: kind, Tuple: f.Tuple, Qualifier: f.Qualifier})
+		w.Ops = append(w.Ops, tuplestore.Op{Kind: kind, Tuple: f.Tuple, Qualifier: f.Qualifier, Others: others(c, op)})
 	}
 	for _, o := range req.Register {
 		w.Ops = append(w.Ops, tuplestore.Op{Kind: tuplestore.Create, Tuple: tuplestore.Presence(o)})
@@ -78,6 +78,21 @@ func validate(c *schema.Compiled, req WriteRequest) (tuplestore.Write, error) {
 		w.Ops = append(w.Ops, tuplestore.Op{Kind: tuplestore.Create, Tuple: tuplestore.Presence(registered)})
 	}
 	return w, nil
+}
+
+// others returns what becomes of the other tuples of the node.
+func others(c *schema.Compiled, op WriteOp) tuplestore.Others {
+	if op.Delete {
+		return tuplestore.KeepOthers
+	}
+	switch r, _ := c.Relation(op.Resource.Type, op.Relation); {
+	case r.Cardinality != schema.One:
+		return tuplestore.KeepOthers
+	case r.OnSecond == schema.Replace:
+		return tuplestore.ReplaceOthers
+	default:
+		return tuplestore.RefuseOthers
+	}
 }
 
 // validateOp checks one op against the schema.
@@ -144,6 +159,8 @@ func opError(err error) error {
 	switch {
 	case !errors.As(err, &conflict) || conflict.Op < 0:
 		return err
+	case conflict.Second:
+		return &OpError{Index: conflict.Op, Err: &SingleValuedError{Tuple: conflict.Tuple}}
 	case conflict.Exists:
 		return &OpError{Index: conflict.Op, Err: &RelationExistsError{Tuple: conflict.Tuple}}
 	default:

@@ -17,6 +17,9 @@ type Compiled struct {
 	Rules []Rule
 	Logic []Logic
 
+	// Deprecates: a type or a relation is deprecated.
+	Deprecates bool
+
 	byName    map[string]*Type
 	relations map[relationKey]*relationInfo
 	// conditions by type and name
@@ -109,9 +112,11 @@ func Compile(types []Type) (*Compiled, error) {
 		c.byName[types[i].Name] = &types[i]
 	}
 	for t := range c.all() {
+		c.Deprecates = c.Deprecates || t.Deprecated != ""
 		for i := range t.Relations {
 			r := &t.Relations[i]
 			c.relations[relationKey{t.Name, r.Name}] = &relationInfo{relation: r, direct: r.isDirect()}
+			c.Deprecates = c.Deprecates || r.Deprecated != ""
 		}
 		if n := len(c.relations); n > MaxDocument {
 			return nil, fieldError(t.Name, "relations", "too_many", "%d relations in all types, at most %d are allowed", n, MaxDocument)

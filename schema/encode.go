@@ -18,6 +18,7 @@ type (
 	storedType struct {
 		Name        string            `json:"name"`
 		Description string            `json:"description,omitempty"`
+		Deprecated  string            `json:"deprecated,omitempty"`
 		Relations   []storedRelation  `json:"relations,omitempty"`
 		Actions     map[string]string `json:"actions,omitempty"`
 		Conditions  []storedCondition `json:"conditions,omitempty"`
@@ -37,6 +38,10 @@ type (
 		Name     string          `json:"name"`
 		Rewrites []storedRewrite `json:"rewrites,omitempty"`
 		Subjects []string        `json:"subjects"` // null: open
+
+		Cardinality Cardinality `json:"cardinality,omitempty"`
+		OnSecond    OnSecond    `json:"on_second,omitempty"`
+		Deprecated  string      `json:"deprecated,omitempty"`
 	}
 	storedRewrite struct {
 		Kind     Kind            `json:"kind"`
@@ -59,7 +64,7 @@ func Encode(types []Type) []byte {
 	doc := storedDocument{Types: make([]storedType, 0, len(types))}
 	for _, t := range types {
 		st := storedType{
-			Name: t.Name, Description: t.Description, Actions: t.Actions,
+			Name: t.Name, Description: t.Description, Deprecated: t.Deprecated, Actions: t.Actions,
 			CreatedAt: t.CreatedAt.UTC(), UpdatedAt: t.UpdatedAt.UTC(),
 		}
 		for _, d := range t.Conditions {
@@ -70,7 +75,10 @@ func Encode(types []Type) []byte {
 			st.Conditions = append(st.Conditions, sc)
 		}
 		for _, r := range t.Relations {
-			sr := storedRelation{Name: r.Name, Rewrites: storeRewrites(r.Rewrites)}
+			sr := storedRelation{
+				Name: r.Name, Rewrites: storeRewrites(r.Rewrites),
+				Cardinality: r.Cardinality, OnSecond: r.OnSecond, Deprecated: r.Deprecated,
+			}
 			if r.Subjects != nil {
 				sr.Subjects = make([]string, 0, len(r.Subjects))
 				for _, s := range r.Subjects {
@@ -100,7 +108,7 @@ func Decode(document []byte) ([]Type, error) {
 	types := make([]Type, 0, len(doc.Types))
 	for _, st := range doc.Types {
 		t := Type{
-			Name: st.Name, Description: st.Description, Actions: st.Actions,
+			Name: st.Name, Description: st.Description, Deprecated: st.Deprecated, Actions: st.Actions,
 			CreatedAt: st.CreatedAt, UpdatedAt: st.UpdatedAt,
 		}
 		for _, sc := range st.Conditions {
@@ -111,7 +119,10 @@ func Decode(document []byte) ([]Type, error) {
 			t.Conditions = append(t.Conditions, d)
 		}
 		for _, sr := range st.Relations {
-			r := Relation{Name: sr.Name, Rewrites: loadRewrites(sr.Rewrites)}
+			r := Relation{
+				Name: sr.Name, Rewrites: loadRewrites(sr.Rewrites),
+				Cardinality: sr.Cardinality, OnSecond: sr.OnSecond, Deprecated: sr.Deprecated,
+			}
 			if sr.Subjects != nil {
 				r.Subjects = make([]SubjectType, 0, len(sr.Subjects))
 				for _, text := range sr.Subjects {

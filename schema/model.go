@@ -34,7 +34,9 @@ import (
 type Type struct {
 	Name        string
 	Description string
-	Relations   []Relation
+	// Deprecated says what to use instead; empty: the type is not deprecated.
+	Deprecated string
+	Relations  []Relation
 	// Actions maps an action to the relation that permits it. It takes precedence over the
 	// convention (see [Compiled.ActionRelation]).
 	Actions map[string]string
@@ -55,7 +57,32 @@ type Relation struct {
 	// and every userset that cannot lead back through an exclusion (see [Compiled.Allows]),
 	// but no wildcard: to open a relation to everyone must be explicit.
 	Subjects []SubjectType
+	// Cardinality is how many tuples of this relation a resource may have. The zero value is
+	// [Many].
+	Cardinality Cardinality
+	// OnSecond is what becomes of a second tuple if the cardinality is [One]. The zero value is
+	// [Refuse].
+	OnSecond OnSecond
+	// Deprecated says what to use instead; empty: the relation is not deprecated.
+	Deprecated string
 }
+
+// Cardinality is a number of tuples of one relation of a resource.
+type Cardinality string
+
+const (
+	Many Cardinality = "many" // any number
+	One  Cardinality = "one"  // at most one
+)
+
+// OnSecond is what a write does that names a second subject in a relation of cardinality [One].
+// Tuples that have expired do not count, and end with the write.
+type OnSecond string
+
+const (
+	Refuse  OnSecond = "refuse"  // it fails
+	Replace OnSecond = "replace" // it takes the place of the first
+)
 
 // SubjectType is a kind of subject that a relation allows. Its text form is
 // type, type#relation or type:*.

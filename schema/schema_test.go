@@ -57,6 +57,13 @@ func TestInvalidTypes(t *testing.T) {
 		"system type":          {[]Type{{Name: "group"}}, "name", "name_reserved", false},
 		"system type, webhook": {[]Type{{Name: "webhook_subscription"}}, "name", "name_reserved", false},
 		"type twice":           {[]Type{{Name: "doc"}, {Name: "doc"}}, "name", "duplicate", false},
+		"unknown cardinality":  {doc(Relation{Name: "r", Cardinality: "two"}), "relations[0].cardinality", "unknown_value", false},
+		"unknown on_second":    {doc(Relation{Name: "r", Cardinality: One, OnSecond: "keep"}), "relations[0].on_second", "unknown_value", false},
+		"on_second of many":    {doc(Relation{Name: "r", Cardinality: Many, OnSecond: Replace}), "relations[0].on_second", "conflict", false},
+		"one of no tuples":     {doc(relation("a"), Relation{Name: "r", Cardinality: One, Rewrites: []Rewrite{computed("a")}}), "relations[1].cardinality", "conflict", false},
+		"long note":            {[]Type{{Name: "doc", Deprecated: strings.Repeat("é", MaxNote+1)}}, "deprecated", "too_long", false},
+		"note of two lines":    {doc(Relation{Name: "r", Deprecated: "use\r\nX-Header: y"}), "relations[0].deprecated", "invalid", false},
+		"note that is no text": {doc(Relation{Name: "r", Deprecated: "a\xff"}), "relations[0].deprecated", "invalid", false},
 		"long description":     {[]Type{{Name: "doc", Description: strings.Repeat("x", MaxText+1)}}, "description", "too_long", false},
 		"relation name":        {doc(relation("a b")), "relations[0].name", "name_invalid", false},
 		"empty relation name":  {doc(relation("")), "relations[0].name", "name_invalid", false},
@@ -315,6 +322,9 @@ func TestDocumentRoundTrip(t *testing.T) {
 			relation("viewer", this(), union(computed("owner"), intersection(this(), arrowTo("parent", "viewer"))), except(this(), computed("open"))),
 		}},
 		{Name: "empty", CreatedAt: at, UpdatedAt: at},
+		{Name: "old", Deprecated: "use doc", CreatedAt: at, UpdatedAt: at, Relations: []Relation{
+			{Name: "owner", Cardinality: One, OnSecond: Replace}, {Name: "editor", Cardinality: One, Deprecated: "use owner"},
+		}},
 	}
 	got, err := Decode(Encode(types))
 	if err != nil {

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"regexp"
 	"sort"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Limits of a document. Each is far above practical use, and low enough that compiling is
@@ -17,6 +20,7 @@ const (
 	MaxActions   = 200  // actions of a type
 	MaxSubjects  = 200  // allowed subject types of a relation
 	MaxText      = 1024 // bytes of a description
+	MaxNote      = 200  // characters of a note on a deprecation
 
 	MaxConditions = 50 // conditions of a type
 )
@@ -40,6 +44,9 @@ func validateType(t *Type) error {
 	if len(t.Description) > MaxText {
 		return fieldError(t.Name, "description", "too_long", "description has %d bytes, at most %d are allowed", len(t.Description), MaxText)
 	}
+	if err := validateNote(t, "deprecated", t.Deprecated); err != nil {
+		return err
+	}
 	if n := len(t.Relations); n > MaxRelations {
 		return fieldError(t.Name, "relations", "too_many", "%d relations, at most %d are allowed", n, MaxRelations)
 	}
@@ -58,8 +65,40 @@ func validateType(t *Type) error {
 		if err := validateRewrites(t, i); err != nil {
 			return err
 		}
+		if err := validateCardinality(t, i); err != nil {
+			return err
+		}
+		if err := validateNote(t, fmt.Sprintf("relations[%d].deprecated", i), t.Relations[i].Deprecated); err != nil {
+			return err
+		}
 	}
 	return validateActions(t, names)
+}
+
+func validateCardinality(t *Type, index int) error {
+	r, path := &t.Relations[index], fmt.Sprintf("relations[%d].", index)
+	switch {
+	case r.Cardinality != "" && r.Cardinality != Many && r.Cardinality != One:
+		return fieldError(t.Name, path+"cardinality", "unknown_value", "cardinality %q is not one of many, one", r.Cardinality)
+	case r.OnSecond != "" && r.OnSecond != Refuse && r.OnSecond != Replace:
+		return fieldError(t.Name, path+"on_second", "unknown_value", "on_second %q is not one of refuse, replace", r.OnSecond)
+	case r.OnSecond != "" && r.Cardinality != One:
+		return fieldError(t.Name, path+"on_second", "conflict", "on_second requires the cardinality one")
+	case r.Cardinality == One && !r.isDirect():
+		return fieldError(t.Name, path+"cardinality", "conflict", "relation %q takes no tuples, so it has no cardinality", r.Name)
+	}
+	return nil
+}
+
+// validateNote accepts one line of plain text.
+func validateNote(t *Type, path, note string) error {
+	if n := utf8.RuneCountInString(note); n > MaxNote {
+		return fieldError(t.Name, path, "too_long", "the note has %d characters, at most %d are allowed", n, MaxNote)
+	}
+	if !utf8.ValidString(note) || strings.ContainsFunc(note, unicode.IsControl) {
+		return fieldError(t.Name, path, "invalid", "the note is not one line of text")
+	}
+	return nil
 }
 
 func validateActions(t *Type, relations map[string]bool) error {

@@ -20,16 +20,20 @@ var (
 )
 
 // ConflictError is the error of a write that cannot be applied: an op deletes a missing
-// tuple or creates an existing one, or a filter of Absent matches.
+// tuple, creates an existing one or a second one of a node, or a filter of Absent matches.
 type ConflictError struct {
 	Op     int   // index into Write.Ops, or -1
 	Absent int   // index into Write.Absent, or -1
 	Count  int   // for Absent: how many tuples match, counted to at most 1,000
 	Tuple  Tuple // for Op: the missing or existing tuple
 	Exists bool  // for Op: the tuple exists
+	Second bool  // for Op: it would be the second tuple of its node; Tuple is the first
 }
 
 func (e *ConflictError) Error() string {
+	if e.Op >= 0 && e.Second {
+		return fmt.Sprintf("op %d: %s has the tuple %s", e.Op, e.Tuple.Node(), e.Tuple)
+	}
 	if e.Op >= 0 && e.Exists {
 		return fmt.Sprintf("op %d: %s exists", e.Op, e.Tuple)
 	}

@@ -132,6 +132,10 @@ type Filter struct {
 	// SubjectsOutside, if not nil, selects only tuples whose subject has none of these
 	// shapes.
 	SubjectsOutside []SubjectShape
+	// Crowded selects only tuples whose node has further tuples. Only List and Scan do so, and
+	// Absent of a write that is Alone; with an ObjectType. One tuple does not decide it, so
+	// Matches ignores it.
+	Crowded bool
 	// Newest orders by descending revision and then descending primary key
 	// instead of ascending primary key. Only List does so, and only for
 	// presences of one ObjectType.
@@ -172,7 +176,7 @@ func (f Filter) BySubject() bool { return f.ObjectType == "" && f.SubjectType !=
 // ID, object type, object ID, relation and subject relation. To find some of them, or that
 // there are none, then takes the same time however many other tuples there are.
 func (f Filter) Contiguous() bool {
-	if f.Condition != "" || f.Presence != WithoutPresence || f.SubjectsOutside != nil || f.Newest {
+	if f.Condition != "" || f.Presence != WithoutPresence || f.SubjectsOutside != nil || f.Newest || f.Crowded {
 		return false
 	}
 	// A type has registrations between its relations.
@@ -234,7 +238,7 @@ type Write struct {
 	// Preconditions must all be met before the write; the first one that is not refuses it.
 	Preconditions []Precondition
 	// Now is the instant, in microseconds since 1970, by which tuples have expired for
-	// Preconditions and CreateNew, which ignore these; 0: none has. It is not compared to
+	// Preconditions, CreateNew and Others, which ignore these; 0: none has. It is not compared to
 	// recognize a write that is sent again.
 	Now int64
 	// Ops are applied in order; each sees the effect of those before it.
@@ -275,6 +279,7 @@ type Op struct {
 	Kind      OpKind
 	Tuple     Tuple     // not of DeleteMatching and Rename
 	Qualifier Qualifier // Create, CreateNew; of Expire, ExpiresAt
+	Others    Others    // Create, CreateNew
 	Match     Filter    // DeleteMatching, Rename
 	To        Names     // Rename
 }
@@ -296,6 +301,16 @@ func (n Names) In(t Tuple) Tuple {
 	t.Subject.Relation = cmp.Or(n.SubjectRelation, t.Subject.Relation)
 	return t
 }
+
+// Others is what a Create or CreateNew does with the other tuples of its node. Those that have
+// expired by [Write.Now] are deleted, unless all are kept.
+type Others int
+
+const (
+	KeepOthers    Others = iota
+	RefuseOthers         // another tuple is a conflict
+	ReplaceOthers        // deletes them
+)
 
 // OpKind is a kind of [Op].
 type OpKind int
@@ -321,6 +336,8 @@ const (
 	Existed
 	Deleted
 	Updated // the tuple existed, with another qualifier
+	// Replaced: other tuples of the node were deleted, and the tuple was created, or existed.
+	Replaced
 )
 
 // Result is the outcome of a write.
@@ -333,6 +350,9 @@ type Result struct {
 	Statuses []Status
 	// Counts has one entry per op: how many tuples it created, updated or deleted.
 	Counts []int
+	// Replaced has the tuples that ops of status Replaced have deleted, by the index of the op;
+	// nil for a write that was sent again.
+	Replaced map[int][]Tuple
 }
 
 // Commit is one revision of the changelog.

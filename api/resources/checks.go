@@ -59,6 +59,7 @@ func (h *Handlers) Check(ctx context.Context, request CheckRequestObject) (Check
 	if decision.Err != nil {
 		return nil, decision.Err
 	}
+	warnOfChecks(at, req, &c.response)
 	answer := checkAnswer{allowed: decision.Allowed, meta: checkMeta(at, &c.response)}
 	if !in.Debug {
 		return answer, nil
@@ -157,6 +158,7 @@ func (h *Handlers) CheckBatch(ctx context.Context, request CheckBatchRequestObje
 	if err := h.Engine.CheckInto(ctx, at.Tenant.ID, req, &c.response); err != nil {
 		return nil, err
 	}
+	warnOfChecks(at, req, &c.response)
 	return newBatchAnswer(c.response.Decisions, checkMeta(at, &c.response)), nil
 }
 

@@ -24,6 +24,22 @@ const (
 	codeExclusionCycle       = "exclusion_cycle"
 )
 
+// reasonCardinality: relations are illegal because their resources have several, where the type
+// is to allow one.
+const reasonCardinality = "cardinality"
+
+// withSubject adds the subject of the existing relation to the refusal of a second one, for callers
+// who may read relations.
+func withSubject(info *web.RequestInfo, err error) error {
+	var single *engine.SingleValuedError
+	e := translate(err)
+	if e == nil || !errors.As(err, &single) || !info.Principal.Scopes.Has(readScope) {
+		return err
+	}
+	e.Details["subject"] = engine.SubjectDocumentOf(single.Tuple.Subject)
+	return e
+}
+
 // translate returns the response for an error of the engine, or nil if the client did not
 // cause it.
 func translate(err error) *web.Error {
@@ -35,6 +51,7 @@ func translate(err error) *web.Error {
 		noResource   *engine.ResourceNotFoundError
 		noRelation   *engine.RelationNotFoundError
 		hasRelation  *engine.RelationExistsError
+		hasSubject   *engine.SingleValuedError
 		filter       *engine.FilterError
 		badSubject   *engine.InvalidSubjectError
 		badResource  *engine.InvalidResourceError
@@ -72,6 +89,9 @@ func translate(err error) *web.Error {
 		return answer(http.StatusNotFound, "relation_not_found", noRelation, nil)
 	case errors.As(err, &hasRelation):
 		return answer(http.StatusConflict, "relation_exists", hasRelation, nil)
+	case errors.As(err, &hasSubject):
+		t := hasSubject.Tuple
+		return answer(http.StatusConflict, "relation_single_valued", hasSubject, web.Details{"resource": engine.RefTo(t.Object), "relation": t.Relation})
 	case errors.As(err, &filter):
 		return web.ValidationFailed(web.FieldError{Field: filter.Field, Code: filter.Code, Message: filter.Message})
 	case errors.As(err, &badSubject):
@@ -96,6 +116,9 @@ func translate(err error) *web.Error {
 		details := web.Details{"type": inUse.Type, "relation": inUse.Relation, "count": inUse.Count}
 		if inUse.Condition != "" {
 			details["condition"] = inUse.Condition
+		}
+		if inUse.Crowded {
+			details["reason"] = reasonCardinality
 		}
 		return answer(http.StatusConflict, "resource_type_in_use", inUse, details)
 	case errors.As(err, &nameInUse):

@@ -64,6 +64,11 @@ func (h *Handlers) Expand(ctx context.Context, request ExpandRequestObject) (Exp
 	if err != nil {
 		return nil, err
 	}
+	if u := h.uses(info); u.any() {
+		u.action(req.Resource.Type, req.Action)
+		u.relations(req.Contextual)
+		u.warn(info)
+	}
 	body := ExpandAnswer{Meta: tokenMeta(info, tree.Token)}
 	body.Data, err = wireTree(tree.Root, func(next *engine.ExpansionPlace) (string, error) {
 		return h.Cursors.Next(info.Tenant.ID, list, expandPosition{tree.Token, *next})

@@ -88,7 +88,7 @@ func (h *Handlers) ListAllowedResources(ctx context.Context, request ListAllowed
 		req.After = tuplestore.Object{Type: cmp.Or(after.Type, in.Type), ID: after.After}
 	}
 	req.Limit = limit + 1
-	found, err := h.Engine.ListAllowed(ctx, info.Tenant.ID, req)
+	found, err := h.listAllowed(ctx, info, req)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (h *Handlers) StreamAllowedResources(ctx context.Context, request StreamAll
 	if err != nil {
 		return nil, err
 	}
-	found, err := h.Engine.ListAllowed(ctx, info.Tenant.ID, req)
+	found, err := h.listAllowed(ctx, info, req)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func (h *Handlers) CountAllowedResources(ctx context.Context, request CountAllow
 		return nil, err
 	}
 	req.Limit = limit + 1
-	found, err := h.Engine.ListAllowed(ctx, info.Tenant.ID, req)
+	found, err := h.listAllowed(ctx, info, req)
 	if err != nil {
 		return nil, err
 	}
@@ -160,6 +160,19 @@ func (h *Handlers) CountAllowedResources(ctx context.Context, request CountAllow
 	body.Data.Count = min(len(found.Resources), limit)
 	body.Data.Exact = len(found.Resources) <= limit
 	return CountAllowedResources200JSONResponse{Body: body}, nil
+}
+
+func (h *Handlers) listAllowed(ctx context.Context, info *web.RequestInfo, req engine.ListAllowedRequest) (*engine.AllowedList, error) {
+	found, err := h.Engine.ListAllowed(ctx, info.Tenant.ID, req)
+	if u := h.uses(info); err == nil && u.any() {
+		u.subject(req.Subject)
+		for _, q := range req.Queries {
+			u.action(q.Type, q.Action)
+		}
+		u.relations(req.Contextual)
+		u.warn(info)
+	}
+	return found, err
 }
 
 // allowedResource represents a resource, with its actions if the request has queries.
@@ -248,6 +261,12 @@ func (h *Handlers) ListAllowedActions(ctx context.Context, request ListAllowedAc
 	if err != nil {
 		return nil, err
 	}
+	if u := h.uses(info); u.any() {
+		u.subject(req.Subject)
+		u.relation(req.Resource.Type, "")
+		u.relations(req.Contextual)
+		u.warn(info)
+	}
 	body := AllowedActionList{Meta: tokenMeta(info, found.Token)}
 	body.Data.Actions = found.Actions
 	return ListAllowedActions200JSONResponse{Body: body}, nil
@@ -275,7 +294,7 @@ func (h *Handlers) ListAllowedSubjects(ctx context.Context, request ListAllowedS
 	}
 	req.After = after.After
 	req.Limit = limit + 1
-	found, err := h.Engine.ListSubjects(ctx, info.Tenant.ID, req)
+	found, err := h.listSubjects(ctx, info, req)
 	if err != nil {
 		return nil, err
 	}
@@ -301,7 +320,7 @@ func (h *Handlers) StreamAllowedSubjects(ctx context.Context, request StreamAllo
 	if err != nil {
 		return nil, err
 	}
-	found, err := h.Engine.ListSubjects(ctx, info.Tenant.ID, req)
+	found, err := h.listSubjects(ctx, info, req)
 	if err != nil {
 		return nil, err
 	}
@@ -315,6 +334,17 @@ func (h *Handlers) StreamAllowedSubjects(ctx context.Context, request StreamAllo
 		}
 		return w.Write(AllowedSubjectLine{Meta: streamMeta(info, len(found.Entries), found.Token)})
 	}), nil
+}
+
+func (h *Handlers) listSubjects(ctx context.Context, info *web.RequestInfo, req engine.ListSubjectsRequest) (*engine.SubjectList, error) {
+	found, err := h.Engine.ListSubjects(ctx, info.Tenant.ID, req)
+	if u := h.uses(info); err == nil && u.any() {
+		u.action(req.Resource.Type, req.Action)
+		u.relation(req.SubjectType, req.SubjectRelation)
+		u.relations(req.Contextual)
+		u.warn(info)
+	}
+	return found, err
 }
 
 func subjectsRequest(in StreamSubjectsInput) (engine.ListSubjectsRequest, []string, error) {

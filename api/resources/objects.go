@@ -25,6 +25,10 @@ func (h *Handlers) PutResource(ctx context.Context, request PutResourceRequestOb
 	if err != nil {
 		return nil, err
 	}
+	if u := h.uses(info); u.any() {
+		u.relation(o.Type, "")
+		u.warn(info)
+	}
 	body := ResourceWritten{Data: stored.Document(), Meta: tokenMeta(info, token)}
 	if !created {
 		return PutResource200JSONResponse{Body: body}, nil

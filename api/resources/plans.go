@@ -199,6 +199,9 @@ func changesOf(in []engine.TypeChange) (all []TypeChange) {
 
 func illegalOf(in engine.IllegalTuples) IllegalRelations {
 	out := IllegalRelations{Type: in.Type, Relation: in.Relation, Condition: in.Condition, Count: in.Count, Exact: in.Exact}
+	if in.Crowded {
+		out.Reason = reasonCardinality
+	}
 	for _, r := range in.Samples {
 		out.Samples = append(out.Samples, sampleOf(r.Tuple))
 	}

@@ -47,6 +47,12 @@ func (h *Handlers) ListProofs(ctx context.Context, request ListProofsRequestObje
 	if err != nil {
 		return nil, err
 	}
+	if u := h.uses(info); u.any() {
+		u.subject(req.Subject)
+		u.action(req.Resource.Type, req.Action)
+		u.relations(req.Contextual)
+		u.warn(info)
+	}
 	body := ProofList{Meta: ProofListMeta{
 		RequestID: info.RequestID, Limit: limit, Truncated: found.Truncated, ConsistencyToken: found.Token,
 	}}

@@ -28,7 +28,7 @@ func (h *Handlers) CreateRelation(ctx context.Context, request CreateRelationReq
 		return nil, err
 	}
 	body := RelationWritten{Data: op.Document(), Meta: tokenMeta(info, written.Token)}
-	if written.Statuses[0] != tuplestore.Created {
+	if status := written.Statuses[0]; status != tuplestore.Created && status != tuplestore.Replaced {
 		return CreateRelation200JSONResponse{Body: body}, nil
 	}
 	return CreateRelation201JSONResponse{Body: body}, nil
@@ -52,7 +52,12 @@ func (h *Handlers) writeRelation(ctx context.Context, info *web.RequestInfo, op 
 	if err := managed(op.Resource, op.Relation); err != nil {
 		return engine.WriteResponse{}, &engine.OpError{Err: err}
 	}
-	return h.Engine.WriteRelation(ctx, info.Tenant.ID, op, origin(info))
+	written, err := h.Engine.WriteRelation(ctx, info.Tenant.ID, op, origin(info))
+	if err != nil {
+		return written, withSubject(info, err)
+	}
+	h.warnOfWrites(info, []engine.WriteOp{op})
+	return written, nil
 }
 
 func relationOf(typ, externalID string, in RelationInput, isDelete bool) (engine.WriteOp, error) {
@@ -111,16 +116,17 @@ func (h *Handlers) WriteRelations(ctx context.Context, request WriteRelationsReq
 		}
 		var failed *engine.OpError
 		if errors.As(err, &failed) {
-			if e := translate(failed.Err); e != nil {
+			if e := translate(withSubject(info, failed.Err)); e != nil {
 				return nil, atIndex(e, failed.Index)
 			}
 		}
 		return nil, err
 	}
+	h.warnOfWrites(info, ops)
 	body := BulkWritten{Meta: tokenMeta(info, written.Token)}
 	body.Data.Results = make([]BulkResult, len(in))
 	for i, status := range written.Statuses {
-		body.Data.Applied += written.Counts[i]
+		body.Data.Applied += min(1, written.Counts[i])
 		body.Data.Results[i] = BulkResult{Index: i, Op: in[i].Op, Status: statusNames[status]}
 		if status == tuplestore.Deleted && written.Counts[i] == 0 {
 			body.Data.Results[i].Status = "missing"
@@ -152,6 +158,7 @@ func (h *Handlers) writeAll(ctx context.Context, info *web.RequestInfo, req engi
 
 var statusNames = map[tuplestore.Status]string{
 	tuplestore.Created: "created", tuplestore.Existed: "exists", tuplestore.Updated: "updated", tuplestore.Deleted: "deleted",
+	tuplestore.Replaced: "replaced",
 }
 
 func tooMany(field string, most int) *web.Error {

@@ -211,7 +211,7 @@ type BulkResult struct {
 	Index int    `json:"index"`
 	Op    string `json:"op"`
 
-	// Status `missing` only with `on_missing: ok`.
+	// Status `replaced`: the relation was created and took the place of another. `missing` only with `on_missing: ok`.
 	Status string `json:"status"`
 }
 
@@ -286,7 +286,8 @@ type CheckBatchInput struct {
 	Context Context `json:"context,omitempty"`
 
 	// ContextualRelations Relations that hold for this request only, as if they had been written. One
-	// whose `expires_at` has passed does not exist.
+	// whose `expires_at` has passed does not exist. They are added to the relations
+	// written, also where a resource may have one (`cardinality: one`).
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 
 	// Subject Required unless each check has a subject.
@@ -333,7 +334,8 @@ type CheckInput struct {
 	Context Context `json:"context,omitempty"`
 
 	// ContextualRelations Relations that hold for this request only, as if they had been written. One
-	// whose `expires_at` has passed does not exist.
+	// whose `expires_at` has passed does not exist. They are added to the relations
+	// written, also where a resource may have one (`cardinality: one`).
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 
 	// Debug Explain the answer, in `reasons` or `denial`.
@@ -396,7 +398,8 @@ type ContextualRelation struct {
 }
 
 // ContextualRelations Relations that hold for this request only, as if they had been written. One
-// whose `expires_at` has passed does not exist.
+// whose `expires_at` has passed does not exist. They are added to the relations
+// written, also where a resource may have one (`cardinality: one`).
 type ContextualRelations = []ContextualRelation
 
 // CountResourcesInput Either `type` and `action`, or `queries`.
@@ -428,7 +431,8 @@ type CountResourcesInput struct {
 	Context Context `json:"context,omitempty"`
 
 	// ContextualRelations Relations that hold for this request only, as if they had been written. One
-	// whose `expires_at` has passed does not exist.
+	// whose `expires_at` has passed does not exist. They are added to the relations
+	// written, also where a resource may have one (`cardinality: one`).
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 
 	// IDPrefix Only ids that begin with this text. At most 512 bytes.
@@ -559,7 +563,8 @@ type ExpandInput struct {
 	ConsistencyToken string      `json:"consistency_token,omitempty"`
 
 	// ContextualRelations Relations that hold for this request only, as if they had been written. One
-	// whose `expires_at` has passed does not exist.
+	// whose `expires_at` has passed does not exist. They are added to the relations
+	// written, also where a resource may have one (`cardinality: one`).
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 
 	// Cursor `next_cursor` of a node of an earlier answer with a `limit`.
@@ -638,6 +643,9 @@ type IllegalRelations struct {
 	// Exact There are not more.
 	Exact bool `json:"exact"`
 
+	// Reason `cardinality`: these are all relations of resources that have several, where the relation is to take one.
+	Reason string `json:"reason,omitempty"`
+
 	// Relation Absent if all of the type is concerned.
 	Relation string          `json:"relation,omitempty"`
 	Samples  []IllegalSample `json:"samples"`
@@ -692,7 +700,8 @@ type ListActionsInput struct {
 	Context Context `json:"context,omitempty"`
 
 	// ContextualRelations Relations that hold for this request only, as if they had been written. One
-	// whose `expires_at` has passed does not exist.
+	// whose `expires_at` has passed does not exist. They are added to the relations
+	// written, also where a resource may have one (`cardinality: one`).
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 	Resource            ResourceRef         `json:"resource"`
 
@@ -745,7 +754,8 @@ type ListProofsInput struct {
 	Context Context `json:"context,omitempty"`
 
 	// ContextualRelations Relations that hold for this request only, as if they had been written. One
-	// whose `expires_at` has passed does not exist.
+	// whose `expires_at` has passed does not exist. They are added to the relations
+	// written, also where a resource may have one (`cardinality: one`).
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 
 	// Cursor `meta.next_cursor` of the page before.
@@ -793,7 +803,8 @@ type ListResourcesInput struct {
 	Context Context `json:"context,omitempty"`
 
 	// ContextualRelations Relations that hold for this request only, as if they had been written. One
-	// whose `expires_at` has passed does not exist.
+	// whose `expires_at` has passed does not exist. They are added to the relations
+	// written, also where a resource may have one (`cardinality: one`).
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 
 	// Cursor `meta.next_cursor` of the page before.
@@ -852,7 +863,8 @@ type ListSubjectsInput struct {
 	Context Context `json:"context,omitempty"`
 
 	// ContextualRelations Relations that hold for this request only, as if they had been written. One
-	// whose `expires_at` has passed does not exist.
+	// whose `expires_at` has passed does not exist. They are added to the relations
+	// written, also where a resource may have one (`cardinality: one`).
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 
 	// Cursor `meta.next_cursor` of the page before.
@@ -1059,7 +1071,15 @@ type RelationDefinition = engine.RelationDefinitionDocument
 
 // RelationDefinitionInput defines model for RelationDefinitionInput.
 type RelationDefinitionInput struct {
-	Name     string    `json:"name"`
+	// Cardinality How many relations of this name a resource may have. `one` requires a relation that takes relations written; relations that have expired do not count.
+	Cardinality string `json:"cardinality,omitempty"`
+
+	// Deprecated What to use instead, in one line. Requests that name the relation are answered with a `Warning`.
+	Deprecated string `json:"deprecated,omitempty"`
+	Name       string `json:"name"`
+
+	// OnSecond Only with `cardinality: one`: to write a relation to a second subject is refused with `relation_single_valued` (default), or deletes the first one in the same write.
+	OnSecond string    `json:"on_second,omitempty"`
 	Rewrites []Rewrite `json:"rewrites,omitempty"`
 	Subjects *[]string `json:"subjects,omitempty"`
 }
@@ -1205,7 +1225,10 @@ type ResourceTypeInput struct {
 	Actions map[string]string `json:"actions,omitempty"`
 
 	// Conditions What relations of the type can be made to depend on.
-	Conditions  []ConditionDefinition     `json:"conditions,omitempty"`
+	Conditions []ConditionDefinition `json:"conditions,omitempty"`
+
+	// Deprecated What to use instead, in one line. Requests that name the type are answered with a `Warning`.
+	Deprecated  string                    `json:"deprecated,omitempty"`
 	Description string                    `json:"description,omitempty"`
 	Name        string                    `json:"name"`
 	Relations   []RelationDefinitionInput `json:"relations,omitempty"`
@@ -1277,7 +1300,8 @@ type StreamResourcesInput struct {
 	Context Context `json:"context,omitempty"`
 
 	// ContextualRelations Relations that hold for this request only, as if they had been written. One
-	// whose `expires_at` has passed does not exist.
+	// whose `expires_at` has passed does not exist. They are added to the relations
+	// written, also where a resource may have one (`cardinality: one`).
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 
 	// IDPrefix Only ids that begin with this text. At most 512 bytes.
@@ -1330,7 +1354,8 @@ type StreamSubjectsInput struct {
 	Context Context `json:"context,omitempty"`
 
 	// ContextualRelations Relations that hold for this request only, as if they had been written. One
-	// whose `expires_at` has passed does not exist.
+	// whose `expires_at` has passed does not exist. They are added to the relations
+	// written, also where a resource may have one (`cardinality: one`).
 	ContextualRelations ContextualRelations `json:"contextual_relations,omitempty"`
 
 	// IDPrefix Only ids that begin with this text. At most 512 bytes.

@@ -35,6 +35,7 @@ type Engine interface {
 	FindRelations(ctx context.Context, tenant string, f engine.RelationFilter, after *tuplestore.Record, limit int) (page []tuplestore.Record, next *tuplestore.Record, err error)
 	DeleteRelations(ctx context.Context, tenant string, d engine.RelationDeletion) (engine.RelationsDeleted, error)
 
+	Deprecating(tenant string) *schema.Compiled
 	Types(ctx context.Context, tenant string) ([]schema.Type, error)
 	Type(ctx context.Context, tenant, name string) (schema.Type, error)
 	PutType(ctx context.Context, tenant string, t schema.Type, origin engine.Origin) (stored schema.Type, created bool, token string, err error)

@@ -107,7 +107,7 @@ func tokenMeta(info *web.RequestInfo, token string) TokenMeta {
 
 // TypeOf is the type that a body defines.
 func TypeOf(in ResourceTypeInput) schema.Type {
-	t := schema.Type{Name: in.Name, Description: in.Description, Actions: in.Actions}
+	t := schema.Type{Name: in.Name, Description: in.Description, Deprecated: in.Deprecated, Actions: in.Actions}
 	for _, c := range in.Conditions {
 		d := condition.Definition{Name: c.Name, Expression: c.Expression}
 		for _, name := range slices.Sorted(maps.Keys(c.Parameters)) {
@@ -116,7 +116,16 @@ func TypeOf(in ResourceTypeInput) schema.Type {
 		t.Conditions = append(t.Conditions, d)
 	}
 	for _, r := range in.Relations {
-		relation := schema.Relation{Name: r.Name, Rewrites: rewritesOf(r.Rewrites)}
+		relation := schema.Relation{
+			Name: r.Name, Rewrites: rewritesOf(r.Rewrites), Deprecated: r.Deprecated,
+			Cardinality: schema.Cardinality(r.Cardinality), OnSecond: schema.OnSecond(r.OnSecond),
+		}
+		if relation.Cardinality == schema.Many {
+			relation.Cardinality = "" // the default
+		}
+		if relation.Cardinality == schema.One && relation.OnSecond == schema.Refuse {
+			relation.OnSecond = "" // the default
+		}
 		if r.Subjects != nil {
 			relation.Subjects = make([]schema.SubjectType, 0, len(*r.Subjects))
 			for _, text := range *r.Subjects {
@@ -151,7 +160,7 @@ func rewriteOf(r *engine.RewriteDocument) *schema.Rewrite {
 
 // Definition is the body that defines a type.
 func Definition(t schema.Type) ResourceTypeInput {
-	d := ResourceTypeInput{Name: t.Name, Description: t.Description, Actions: t.Actions, Conditions: engine.ConditionDefinitionsOf(t)}
+	d := ResourceTypeInput{Name: t.Name, Description: t.Description, Deprecated: t.Deprecated, Actions: t.Actions, Conditions: engine.ConditionDefinitionsOf(t)}
 	for _, r := range engine.RelationDefinitionsOf(t) {
 		d.Relations = append(d.Relations, RelationDefinitionInput(r))
 	}

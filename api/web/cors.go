@@ -29,7 +29,7 @@ func newCORS(s *Server) *cors.Cors {
 		AllowedMethods: []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete},
 		AllowedHeaders: []string{"Authorization", "Content-Type", "Idempotency-Key", "DPoP"},
 		ExposedHeaders: []string{
-			"X-Request-Id", "Retry-After", "RateLimit", "RateLimit-Policy", "Idempotent-Replayed", "X-Consistency-Token", "Location", "ETag",
+			"X-Request-Id", "Retry-After", "RateLimit", "RateLimit-Policy", "Idempotent-Replayed", "X-Consistency-Token", "Location", "ETag", "Warning",
 		},
 		MaxAge: 600,
 	})

@@ -23,7 +23,9 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/cors"
@@ -281,6 +283,20 @@ func (info *RequestInfo) Cookie(name string) string {
 // SetCookie adds a cookie to the response.
 func (info *RequestInfo) SetCookie(cookie *http.Cookie) {
 	info.header.Add("Set-Cookie", cookie.String())
+}
+
+// Warn adds a warning to the response, which clients show to their developers (RFC 7234 §5.5).
+func (info *RequestInfo) Warn(text string) {
+	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text)
+	info.header.Add("Warning", `299 - "`+strings.Map(visible, quoted)+`"`)
+}
+
+// visible replaces control characters, which a quoted-string cannot have (RFC 9110 §5.6.4).
+func visible(r rune) rune {
+	if unicode.IsControl(r) {
+		return ' '
+	}
+	return r
 }
 
 type infoKey struct{}

@@ -49,6 +49,7 @@ type remote struct {
 	server, clientID, secretFile, dataDir, output string
 
 	environ []string
+	cmd     *cobra.Command
 }
 
 const remoteHelp = `
@@ -69,6 +70,7 @@ func (r *remote) flags(f *pflag.FlagSet) {
 
 // command adds the flags to a command that calls a server.
 func (r *remote) command(cmd *cobra.Command) *cobra.Command {
+	r.cmd = cmd
 	cmd.Long += remoteHelp
 	r.flags(cmd.Flags())
 	return cmd
@@ -84,6 +86,7 @@ func (r *remote) open(flags *pflag.FlagSet, patience time.Duration, scopes ...st
 		return nil, err
 	}
 	config.Scopes, config.Patience = scopes, patience
+	config.Warn = func(text string) { fmt.Fprintln(r.cmd.ErrOrStderr(), "warning:", text) }
 	return apiclient.New(config)
 }
 

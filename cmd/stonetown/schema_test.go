@@ -132,6 +132,27 @@ func TestSchemaPlan(t *testing.T) {
 	if r.code != 1 {
 		t.Errorf("exit code %d for a change that cannot be made", r.code)
 	}
+	want(t, dir, "relations", "add", "document:q3", "viewer", "user:bob")
+	single := writeFile(t, strings.Replace(documents, "{name: viewer, rewrites: [{kind: this}, {kind: tuple", "{name: viewer, cardinality: one, deprecated: use owner, rewrites: [{kind: this}, {kind: tuple", 1))
+	r = on(t, dir, "schema", "plan", single)
+	if line := "illegal document#viewer with several subjects: 2 stored, such as document:q3#viewer@user:ann\n"; r.code != 1 || !strings.Contains(r.out, line) {
+		t.Errorf("%q is missing in %q", line, r.out)
+	}
+	want(t, dir, "relations", "remove", "document:q3", "viewer", "user:bob")
+	want(t, dir, "schema", "apply", single)
+	refused(t, dir, 1, "relation_single_valued", "relations", "add", "document:q3", "viewer", "user:bob")
+	if r := on(t, dir, "check", "user:ann", "view", "document:q3"); r.code != 0 || strings.Count(r.errs, "warning: document#viewer is deprecated: use owner\n") != 1 {
+		t.Errorf("check: %+v", r)
+	}
+	r = on(t, dir, "schema", "get", "--format", "openfga")
+	for _, line := range []string{"cannot be said: document#viewer takes one subject\n", "cannot be said: document#viewer is deprecated: use owner\n"} {
+		if r.code != 0 || !strings.Contains(r.errs, line) {
+			t.Errorf("%q is missing in %q", line, r.errs)
+		}
+	}
+	if out := want(t, dir, "schema", "apply", writeFile(t, want(t, dir, "schema", "get"))); !strings.HasPrefix(out, "unchanged ") {
+		t.Errorf("types that were printed: %q", out)
+	}
 	out := want(t, dir, "schema", "plan", writeFile(t, "{name: note}"), "-o", "json")
 	var plan struct {
 		Revision string

@@ -100,6 +100,9 @@ func printPlan(w io.Writer, plan apiclient.TypesPlan, questions []string) error 
 		if found.Condition != "" {
 			place += " with " + found.Condition
 		}
+		if found.Reason == "cardinality" {
+			place += " with several subjects"
+		}
 		count := countOf(found.Count, found.Exact)
 		sample := found.Samples[0].Resource.String()
 		if found.Samples[0].Relation != "" {

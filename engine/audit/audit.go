@@ -26,7 +26,8 @@ type Engine struct {
 }
 
 // WriteRelation writes or deletes one relation, with the event relation.created or
-// relation.deleted if that changes something. It fails as [engine.Engine.Write] does.
+// relation.deleted if that changes something, and relation.bulk_applied if it replaces another
+// relation. It fails as [engine.Engine.Write] does.
 func (e Engine) WriteRelation(ctx context.Context, tenantID string, op engine.WriteOp, origin engine.Origin) (engine.WriteResponse, error) {
 	usual := relationCreated
 	if op.Delete {
@@ -39,6 +40,8 @@ func (e Engine) WriteRelation(ctx context.Context, tenantID string, op engine.Wr
 			return text
 		case tuplestore.Updated:
 			return relationReplaced(ctx, op).Text()
+		case tuplestore.Replaced:
+			return bulk(ctx, []engine.WriteOp{op})(r)
 		default:
 			return ""
 		}

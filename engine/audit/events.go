@@ -91,9 +91,20 @@ func bulkApplied(ctx context.Context, ops []engine.WriteOp, results tuplestore.R
 		if results.Counts[i] == 0 {
 			continue
 		}
+		replaced := results.Replaced[i]
+		for _, t := range replaced {
+			data.Deleted++
+			gone := engine.WriteOp{Delete: true, Resource: t.Object, Relation: t.Relation, Subject: t.Subject}
+			data.Operations = append(data.Operations, bulkChange{"delete", "deleted", gone.Document()})
+		}
 		change := bulkChange{"create", "created", op.Document()}
 		switch results.Statuses[i] {
 		case tuplestore.Created:
+			data.Created++
+		case tuplestore.Replaced:
+			if results.Counts[i] == len(replaced) {
+				continue // it existed
+			}
 			data.Created++
 		case tuplestore.Updated:
 			data.Updated++

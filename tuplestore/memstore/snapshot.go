@@ -116,6 +116,17 @@ func (s *snapshot) records(ctx context.Context, f tuplestore.Filter) ([]tuplesto
 	return slices.SortedFunc(s.tenant.matching(f, s.rev), f.Compare), nil
 }
 
+// crowded reports whether a node has more than one tuple at rev.
+func (h *history) crowded(n tuplestore.Node, rev tuplestore.Revision) bool {
+	tuples := 0
+	for _, l := range h.nodes[n] {
+		if _, exists := l.at(rev); exists {
+			tuples++
+		}
+	}
+	return tuples > 1
+}
+
 // matching yields the records that f selects at rev, in no particular order, by the most
 // selective index.
 func (h *history) matching(f tuplestore.Filter, rev tuplestore.Revision) iter.Seq[tuplestore.Record] {
@@ -135,7 +146,7 @@ func (h *history) matching(f tuplestore.Filter, rev tuplestore.Revision) iter.Se
 		for l := range candidates {
 			interval, exists := l.at(rev)
 			fact := tuplestore.Fact{Tuple: l.tuple, Qualifier: interval.qualifier}
-			if !exists || !f.Matches(fact) {
+			if !exists || !f.Matches(fact) || f.Crowded && !h.crowded(l.tuple.Node(), rev) {
 				continue
 			}
 			commit := h.commits[interval.created-1]

@@ -83,7 +83,7 @@ func (s *Store) suggestsNew(group []*request) bool {
 	n := 0
 	for _, r := range group {
 		for _, op := range r.write.Ops {
-			if op.Kind != tuplestore.Create {
+			if op.Kind != tuplestore.Create || op.Others != tuplestore.KeepOthers {
 				return false
 			}
 		}
@@ -297,7 +297,7 @@ func (a *attempt) readPreconditions(b *sqldb.Batch, needs apply.Needs, view *app
 		s := a.statement()
 		f.Newest = false
 		b.Queue(fmt.Sprintf(`SELECT %s FROM %s WHERE t.tenant_id = $1%s LIMIT %s`,
-			factList("t."), s.table(live, indexFor(f)), s.where(f), s.arg(int64(needs.AbsentLimit(known)))), s.args, a.readFacts)
+			factList("t."), s.table(live, indexFor(f)), s.where(f)+s.crowded(f, ""), s.arg(int64(needs.AbsentLimit(known)))), s.args, a.readFacts)
 	}
 	if len(needs.Existing) == 0 {
 		return

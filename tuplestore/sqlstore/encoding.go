@@ -137,17 +137,21 @@ func expect(d *jsontext.Decoder, kind jsontext.Kind) error {
 	return nil
 }
 
-// A result is stored as one letter per op: c(reated), e(xisted), d(eleted) or u(pdated),
-// followed by a count if it is not the usual one: 1, for existed 0. "cced12" means:
+// A result is stored as one letter per op: c(reated), e(xisted), d(eleted), u(pdated)
+// or r(eplaced), followed by a count if it is not the usual one: 1, for existed 0, for replaced 2. "cced12" means:
 // created, created, existed, deleted 12 tuples.
 
-const statusLetters = "cedu" // by tuplestore.Status
+const statusLetters = "cedur" // by tuplestore.Status
 
 func usualCount(s tuplestore.Status) int {
-	if s == tuplestore.Existed {
+	switch s {
+	case tuplestore.Existed:
 		return 0
+	case tuplestore.Replaced:
+		return 2
+	default:
+		return 1
 	}
-	return 1
 }
 
 func encodeResult(r tuplestore.Result) string {

@@ -114,10 +114,10 @@ func TestResultsSurviveEncoding(t *testing.T) {
 		}
 	})
 	got := encodeResult(tuplestore.Result{
-		Statuses: []tuplestore.Status{tuplestore.Created, tuplestore.Existed, tuplestore.Deleted, tuplestore.Deleted, tuplestore.Updated},
-		Counts:   []int{1, 0, 1, 12, 1},
+		Statuses: []tuplestore.Status{tuplestore.Created, tuplestore.Existed, tuplestore.Deleted, tuplestore.Deleted, tuplestore.Updated, tuplestore.Replaced, tuplestore.Replaced},
+		Counts:   []int{1, 0, 1, 12, 1, 2, 1},
 	})
-	if want := "cedd12u"; got != want { // stored: it must not change
+	if want := "cedd12urr1"; got != want { // stored: it must not change
 		t.Errorf("got %s, want %s", got, want)
 	}
 	for _, text := range []string{"x", "1", "c1.5", "cc99999999999999999999"} {

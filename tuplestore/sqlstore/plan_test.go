@@ -121,6 +121,9 @@ func checkPlans(t *testing.T, s *Store) {
 			f := tuplestore.Filter{ObjectType: "group", Condition: "on_call", Presence: tuplestore.WithPresence}
 			return `SELECT t.object_id FROM ` + st.table(live, indexFor(f)) + ` WHERE t.tenant_id = $1` + st.where(f) + ` LIMIT 1000`, st, st.err
 		}, []string{"tenant_id", "object_type", "condition"}, "_by_condition"},
+		{"crowded nodes", func() (string, *statement, error) {
+			return sn.list(tuplestore.Filter{ObjectType: "doc", Relation: "viewer", Crowded: true}, after, 10)
+		}, all[:2], ""},
 		{"list of new objects", func() (string, *statement, error) {
 			return sn.list(tuplestore.Filter{ObjectType: "doc", Presence: tuplestore.OnlyPresence, Newest: true}, after, 10)
 		}, all[:2], "_newest"},

@@ -152,7 +152,7 @@ func (sn *snapshot) list(f tuplestore.Filter, after *tuplestore.Record, limit in
 		direction, than = " DESC", "<"
 	}
 	columns, values := order(f, after)
-	filter := s.where(f)
+	filter := s.where(f) + s.crowded(f, liveThen, goneThen)
 	if after != nil && len(columns) > 0 {
 		var list []string
 		for _, v := range values {

@@ -289,6 +289,26 @@ func (s *statement) where(f tuplestore.Filter) string {
 	return b.String()
 }
 
+// crowded returns the condition of f.Crowded with AND before it. then has the conditions, for the
+// alias t, under which a live tuple belongs to the snapshot, and gone those for one of the history;
+// without them only live tuples count.
+func (s *statement) crowded(f tuplestore.Filter, then string, gone ...string) string {
+	if !f.Crowded {
+		return ""
+	}
+	other := func(table, then string) string {
+		return fmt.Sprintf(`EXISTS (SELECT 1 FROM %s AS o
+			WHERE o.tenant_id = $1 AND o.object_type = t.object_type AND o.object_id = t.object_id AND o.relation = t.relation
+			AND (o.subject_type, o.subject_id, o.subject_relation) <> (t.subject_type, t.subject_id, t.subject_relation)%s)`,
+			table, strings.ReplaceAll(then, " t.", " o."))
+	}
+	conditions := other(live, then)
+	for _, then := range gone {
+		conditions += " OR " + other(history, then)
+	}
+	return " AND (" + conditions + ")"
+}
+
 // indexFor returns the index that serves f on SQLite; empty for the primary key.
 func indexFor(f tuplestore.Filter) string {
 	switch {

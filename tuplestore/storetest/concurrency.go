@@ -108,6 +108,9 @@ var concurrencyCases = []testCase{
 	{"races of conditional writes have one winner each", func(f *fixture) {
 		race(f, f)
 	}},
+	{"of concurrent writers who replace or refuse others, one tuple is left", func(f *fixture) {
+		succeed(f, f)
+	}},
 	{"queued writes that an older schema validated are refused after a schema change", func(f *fixture) {
 		release := f.hold()
 		var zero tuplestore.Revision

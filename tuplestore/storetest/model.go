@@ -38,12 +38,25 @@ func (s state) apply(w tuplestore.Write) (next state, statuses []tuplestore.Stat
 			if op.Kind == tuplestore.CreateNew && exists && !expired(have, w.Now) {
 				return s, nil, nil, &tuplestore.ConflictError{Op: i, Absent: -1, Tuple: op.Tuple, Exists: true}
 			}
-			if exists && have.Qualifier == op.Qualifier {
-				status, count = tuplestore.Existed, 0
-				break
-			}
-			if status = tuplestore.Created; exists {
+			switch {
+			case !exists:
+				status = tuplestore.Created
+			case have.Qualifier != op.Qualifier:
 				status = tuplestore.Updated
+			default:
+				status, count = tuplestore.Existed, 0
+			}
+			node := tuplestore.Filter{ObjectType: op.Tuple.Object.Type, ObjectID: op.Tuple.Object.ID, Relation: op.Tuple.Relation}
+			for _, other := range next.list(node) {
+				if op.Others == tuplestore.KeepOthers || other.Tuple == op.Tuple {
+					continue
+				}
+				if op.Others == tuplestore.RefuseOthers && !expired(other, w.Now) {
+					return s, nil, nil, &tuplestore.ConflictError{Op: i, Absent: -1, Tuple: other.Tuple, Second: true}
+				}
+				delete(next.records, other.Tuple)
+				status = tuplestore.Replaced
+				count++
 			}
 			record, existed := s.records[op.Tuple]
 			if !existed || record.Qualifier != op.Qualifier {
@@ -97,12 +110,22 @@ func (s state) apply(w tuplestore.Write) (next state, statuses []tuplestore.Stat
 func (s state) list(filter tuplestore.Filter) []tuplestore.Record {
 	var found []tuplestore.Record
 	for _, r := range s.records {
-		if filter.Matches(r.Fact) {
+		if filter.Matches(r.Fact) && (!filter.Crowded || s.crowded(r.Tuple)) {
 			found = append(found, r)
 		}
 	}
 	slices.SortFunc(found, filter.Compare)
 	return found
+}
+
+// crowded reports whether the node of t has another tuple.
+func (s state) crowded(t tuplestore.Tuple) bool {
+	for other := range s.records {
+		if other.Node() == t.Node() && other != t {
+			return true
+		}
+	}
+	return false
 }
 
 // find returns the tuples of a lookup, in primary-key order.

@@ -366,6 +366,7 @@ func RunShared(t *testing.T, open func(t *testing.T) (a, b tuplestore.Store)) {
 			writeTogether(a, b)
 		}},
 		{"of conditional writes to both, each sees those before it", func(a, b *fixture) { takeTurns(a, b) }},
+		{"of writers to both who replace or refuse others, one tuple is left", func(a, b *fixture) { succeed(a, b) }},
 		{"races of conditional writes to both have one winner each", func(a, b *fixture) { race(a, b) }},
 	} {
 		t.Run(c.promise, func(t *testing.T) {

@@ -35,6 +35,7 @@ func Run(t *testing.T, open func(t *testing.T) tuplestore.Store) {
 		{"Ops", opCases},
 		{"Qualifier", qualifierCases},
 		{"Preconditions", preconditionCases},
+		{"Others", otherCases},
 		{"Schema", schemaCases},
 		{"Replay", replayCases},
 		{"Also", alsoCases},

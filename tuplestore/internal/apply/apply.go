@@ -68,6 +68,7 @@ type Effect struct {
 
 	statuses []tuplestore.Status
 	counts   []int
+	replaced map[int][]tuplestore.Tuple
 }
 
 // TakesRevision reports whether the write changes anything.
@@ -111,9 +112,24 @@ func (v *View) Validate(w tuplestore.Write) (*Effect, error) {
 				effect.statuses[i], effect.counts[i] = tuplestore.Updated, 1
 			default:
 				effect.statuses[i] = tuplestore.Existed
-				continue
 			}
-			d.set(tuplestore.Change{Tuple: op.Tuple, Qualifier: op.Qualifier})
+			if op.Others != tuplestore.KeepOthers {
+				others := d.others(op.Tuple)
+				for _, t := range others {
+					if qualifier, _ := d.qualifier(t); op.Others == tuplestore.RefuseOthers && !expired(qualifier, w.Now) {
+						return nil, &tuplestore.ConflictError{Op: i, Absent: -1, Tuple: t, Second: true}
+					}
+				}
+				if len(others) > 0 {
+					effect.replace(i, others)
+				}
+				for _, t := range others {
+					d.set(tuplestore.Change{Tuple: t, Deleted: true})
+				}
+			}
+			if !exists || qualifier != op.Qualifier {
+				d.set(tuplestore.Change{Tuple: op.Tuple, Qualifier: op.Qualifier})
+			}
 		case tuplestore.Delete, tuplestore.DeleteExisting:
 			effect.statuses[i] = tuplestore.Deleted
 			if _, exists := d.qualifier(op.Tuple); exists {
@@ -148,9 +164,22 @@ func (v *View) Validate(w tuplestore.Write) (*Effect, error) {
 	return effect, nil
 }
 
+// replace records the tuples that an op deletes.
+func (d *Effect) replace(op int, others []tuplestore.Tuple) {
+	if d.replaced == nil {
+		d.replaced = make(map[int][]tuplestore.Tuple)
+	}
+	d.replaced[op] = others
+	d.statuses[op] = tuplestore.Replaced
+	d.counts[op] += len(others)
+}
+
 // count returns the number of tuples that match, at most MaxCount.
 func (v *View) count(f tuplestore.Filter) (n int) {
-	for range v.rows.matching(f) {
+	for t := range v.rows.matching(f) {
+		if f.Crowded && !v.rows.crowded(t.Node()) {
+			continue
+		}
 		if n++; n == MaxCount {
 			break
 		}
@@ -191,6 +220,7 @@ func (v *View) Accept(d *Effect) tuplestore.Result {
 		Epoch:    v.head.Epoch,
 		Statuses: d.statuses,
 		Counts:   d.counts,
+		Replaced: d.replaced,
 	}
 }
 
@@ -220,6 +250,11 @@ func (d *draft) set(c tuplestore.Change) {
 	}
 	d.place[c.Tuple] = len(d.touched)
 	d.touched = append(d.touched, c)
+}
+
+// others returns the other tuples of the node of t, in primary-key order.
+func (d *draft) others(t tuplestore.Tuple) []tuplestore.Tuple {
+	return slices.DeleteFunc(d.matching(node(t)), func(other tuplestore.Tuple) bool { return other == t })
 }
 
 // matching returns the tuples that f selects, in primary-key order.

@@ -66,6 +66,7 @@ type effect struct {
 	after    factSet
 	statuses []tuplestore.Status
 	counts   []int
+	replaced map[int][]tuplestore.Tuple
 	changes  map[tuplestore.Tuple]tuplestore.Change
 	err      error
 }
@@ -84,7 +85,7 @@ func plainly(before factSet, head tuplestore.Head, w tuplestore.Write) effect {
 			return effect{err: &tuplestore.PreconditionError{Index: i, Revision: head.Revision, Epoch: head.Epoch}}
 		}
 	}
-	o := effect{after: maps.Clone(before), changes: map[tuplestore.Tuple]tuplestore.Change{}}
+	o := effect{after: maps.Clone(before), replaced: map[int][]tuplestore.Tuple{}, changes: map[tuplestore.Tuple]tuplestore.Change{}}
 	for i, op := range w.Ops {
 		status, count := tuplestore.Deleted, 1
 		switch op.Kind {
@@ -99,6 +100,18 @@ func plainly(before factSet, head tuplestore.Head, w tuplestore.Write) effect {
 				status = tuplestore.Updated
 			default:
 				status, count = tuplestore.Existed, 0
+			}
+			for _, other := range o.after.matching(tuplestore.Filter{ObjectType: op.Tuple.Object.Type, ObjectID: op.Tuple.Object.ID, Relation: op.Tuple.Relation}) {
+				if op.Others == tuplestore.KeepOthers || other.Tuple == op.Tuple {
+					continue
+				}
+				if op.Others == tuplestore.RefuseOthers && (other.ExpiresAt == 0 || other.ExpiresAt > w.Now) {
+					return effect{err: &tuplestore.ConflictError{Op: i, Absent: -1, Tuple: other.Tuple, Second: true}}
+				}
+				delete(o.after, other.Tuple)
+				status = tuplestore.Replaced
+				count++
+				o.replaced[i] = append(o.replaced[i], other.Tuple)
 			}
 			o.after[op.Tuple] = op.Qualifier
 		case tuplestore.Delete:
@@ -210,6 +223,9 @@ var (
 			if op.Kind == tuplestore.Create || op.Kind == tuplestore.CreateNew || op.Kind == tuplestore.Expire {
 				op.Qualifier = qualifier.Draw(t, "qualifier")
 			}
+			if (op.Kind == tuplestore.Create || op.Kind == tuplestore.CreateNew) && !op.Tuple.IsPresence() {
+				op.Others = tuplestore.Others(rapid.IntRange(0, 2).Draw(t, "others"))
+			}
 			w.Ops = append(w.Ops, op)
 		}
 		if rapid.IntRange(0, 4).Draw(t, "precondition") == 0 {
@@ -278,7 +294,7 @@ func TestEffectsEqualNaiveApplication(t *testing.T) {
 			}
 			result := view.Accept(effect)
 			if diff := cmp.Diff(tuplestore.Result{
-				Revision: head.Revision, Epoch: "e", Statuses: want.statuses, Counts: want.counts,
+				Revision: head.Revision, Epoch: "e", Statuses: want.statuses, Counts: want.counts, Replaced: want.replaced,
 			}, result, cmpopts.EquateEmpty()); diff != "" {
 				t.Fatalf("write %d: result (-want +got):\n%s", i, diff)
 			}

@@ -43,7 +43,7 @@ func Fingerprint(w tuplestore.Write) []byte {
 			text(s.Type, s.Relation)
 			number(present(s.Wildcard))
 		}
-		number(present(f.Newest))
+		number(present(f.Newest) | present(f.Crowded)<<1)
 	}
 
 	text(w.Actor)
@@ -66,7 +66,7 @@ func Fingerprint(w tuplestore.Write) []byte {
 		number(len(ops))
 	}
 	for _, op := range ops {
-		number(int(op.Kind))
+		number(int(op.Kind) | int(op.Others)<<8)
 		if op.Matches() {
 			filter(op.Match)
 			if op.Kind == tuplestore.Rename {

@@ -33,6 +33,7 @@ func NeedsOf(writes ...tuplestore.Write) Needs {
 	}
 	n.Tuples = make([]tuplestore.Tuple, 0, ops)
 	asked := make(map[tuplestore.Tuple]struct{}, ops)
+	nodes := make(map[tuplestore.Node]struct{})
 	for _, w := range writes {
 		n.Absent = append(n.Absent, w.Absent...)
 		for _, p := range w.Preconditions {
@@ -45,6 +46,12 @@ func NeedsOf(writes ...tuplestore.Write) Needs {
 					n.Matching = append(n.Matching, renamed(op))
 				}
 				continue
+			}
+			if op.Others != tuplestore.KeepOthers {
+				if _, ok := nodes[op.Tuple.Node()]; !ok {
+					nodes[op.Tuple.Node()] = struct{}{}
+					n.Matching = append(n.Matching, node(op.Tuple))
+				}
 			}
 			if _, ok := asked[op.Tuple]; !ok {
 				asked[op.Tuple] = struct{}{}
@@ -64,14 +71,20 @@ func renamed(op tuplestore.Op) tuplestore.Filter {
 	return f
 }
 
+// node selects the tuples of the node of t.
+func node(t tuplestore.Tuple) tuplestore.Filter {
+	return tuplestore.Filter{ObjectType: t.Object.Type, ObjectID: t.Object.ID, Relation: t.Relation}
+}
+
 // AbsentLimit returns the number of tuples of an Absent filter that suffice if known tuples
 // were found for Tuples and Matching. The group can delete or update only those. If tuples
 // that were read no longer match after that, either all matching tuples were read or
-// [MaxCount] of them are left.
+// [MaxCount] of them are left. Of a Crowded filter one more is read, because the tuples of the last
+// node may be cut off.
 //
 // If Matching is empty, known is at most len(Tuples), so all tuples can be read in one
 // round trip.
-func (n Needs) AbsentLimit(known int) int { return MaxCount + known }
+func (n Needs) AbsentLimit(known int) int { return MaxCount + 1 + known }
 
 // ExistingLimit returns the number of tuples of e that suffice, in the same way: one is left,
 // or all were read. Only those that the group can delete or update count, which are in the

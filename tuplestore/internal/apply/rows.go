@@ -49,7 +49,18 @@ func insert(index map[tuplestore.Object]map[tuplestore.Tuple]struct{}, key tuple
 	set[t] = struct{}{}
 }
 
-// matching yields the tuples that f selects, in no particular order.
+// crowded reports whether a node has more than one tuple.
+func (r *rows) crowded(n tuplestore.Node) bool {
+	tuples := 0
+	for t := range r.byObject[n.Object] {
+		if t.Relation == n.Relation {
+			tuples++
+		}
+	}
+	return tuples > 1
+}
+
+// matching yields the tuples that f selects, regardless of Crowded, in no particular order.
 func (r *rows) matching(f tuplestore.Filter) iter.Seq[tuplestore.Tuple] {
 	if r.byObject == nil {
 		r.byObject = make(map[tuplestore.Object]map[tuplestore.Tuple]struct{})

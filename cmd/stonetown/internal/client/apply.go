@@ -87,6 +87,7 @@ type TypesPlan struct {
 		Type      string `json:"type"`
 		Relation  string `json:"relation"`
 		Condition string `json:"condition"`
+		Reason    string `json:"reason"` // cardinality, if a resource has several and may have one
 		Count     int    `json:"count"`
 		Exact     bool   `json:"exact"`
 		Samples   []struct {

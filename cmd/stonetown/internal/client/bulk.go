@@ -47,7 +47,7 @@ type Precondition struct {
 	MustNotExist *RelationFilter `json:"must_not_exist,omitempty"`
 }
 
-// Outcome is the effect of an operation: created, exists, updated, deleted or missing.
+// Outcome is the effect of an operation: created, exists, updated, replaced, deleted or missing.
 type Outcome struct {
 	Index  int    `json:"index"`
 	Op     string `json:"op"`

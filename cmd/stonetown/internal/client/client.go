@@ -41,6 +41,10 @@ type Config struct {
 	// HTTP sends the requests. Default: [NewHTTP].
 	HTTP *http.Client
 
+	// Warn, if not nil, is called with each warning of the server, once for each text. Calls do
+	// not overlap.
+	Warn func(text string)
+
 	// Patience is how long after its start a call is repeated while the server is busy or
 	// unreachable. Default 15s.
 	Patience time.Duration
@@ -52,6 +56,7 @@ type Client struct {
 	http     *http.Client
 	tokens   tokens
 	patience time.Duration
+	warnings warnings
 }
 
 // New returns a client. It sends no request.
@@ -75,6 +80,7 @@ func New(config Config) (*Client, error) {
 	if c.patience == 0 {
 		c.patience = 15 * time.Second
 	}
+	c.warnings.warn = config.Warn
 	c.tokens = tokens{http: c.http, config: clientcredentials.Config{
 		ClientID: config.ClientID, ClientSecret: config.ClientSecret,
 		TokenURL: c.base + "/oauth2/token", Scopes: config.Scopes,

@@ -117,6 +117,7 @@ func readable(err error) error {
 type definition struct {
 	Name        string                `json:"name"`
 	Description string                `json:"description"`
+	Deprecated  string                `json:"deprecated"`
 	Relations   []relationDefinition  `json:"relations"`
 	Actions     map[string]string     `json:"actions"`
 	Conditions  []conditionDefinition `json:"conditions"`
@@ -125,9 +126,12 @@ type definition struct {
 }
 
 type relationDefinition struct {
-	Name     string    `json:"name"`
-	Rewrites []rewrite `json:"rewrites"`
-	Subjects []string  `json:"subjects"`
+	Name        string    `json:"name"`
+	Rewrites    []rewrite `json:"rewrites"`
+	Subjects    []string  `json:"subjects"`
+	Cardinality string    `json:"cardinality"`
+	OnSecond    string    `json:"on_second"`
+	Deprecated  string    `json:"deprecated"`
 }
 
 type rewrite struct {

@@ -129,6 +129,7 @@ func (c *Client) try(ctx context.Context, r request, body []byte, key, token str
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return reply{}, errorOf(resp.StatusCode, resp.Header, text)
 	}
+	c.warnings.of(resp.Header)
 	return replyOf(resp, text)
 }
 

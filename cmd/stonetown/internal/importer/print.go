@@ -33,7 +33,16 @@ func NewPrinting(types []schema.Type) *Printing {
 	for _, t := range types {
 		p.conditions(t)
 		p.actions(t)
+		if t.Deprecated != "" {
+			p.Lose("type %s is deprecated: %s", t.Name, t.Deprecated)
+		}
 		for _, r := range t.Relations {
+			if r.Deprecated != "" {
+				p.Lose("%s#%s is deprecated: %s", t.Name, r.Name, r.Deprecated)
+			}
+			if r.Cardinality == schema.One {
+				p.Lose("%s#%s takes one subject", t.Name, r.Name)
+			}
 			if takesTuples(r) && r.Subjects == nil {
 				p.Lose("%s#%s takes subjects of every type; it is printed with those that are defined", t.Name, r.Name)
 			}
