@@ -91,7 +91,7 @@ func (e *Engine) ApplyTypes(ctx context.Context, tenantID string, change TypesCh
 		if p.changed {
 			absent = p.gone()
 			w.Absent, w.PutSchema, w.Ops = absent, schema.Encode(p.compiled.Types), change.renameOps()
-			w.Alone = slices.ContainsFunc(absent, func(f tuplestore.Filter) bool { return f.Crowded })
+			w.Alone = origin.Alone || slices.ContainsFunc(absent, func(f tuplestore.Filter) bool { return f.Crowded })
 		}
 		return w, nil
 	})

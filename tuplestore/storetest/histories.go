@@ -46,7 +46,7 @@ func history(f *fixture, seed uint64) {
 			g.compare(f, after)
 		}
 	}
-	if len(states) < writes/2 {
+	if len(states) < writes/3 {
 		f.Fatalf("only %d of %d writes changed anything: this compares too little", len(states), writes)
 	}
 
@@ -89,7 +89,7 @@ func concurrentHistory(f *fixture) {
 	}
 	wg.Wait()
 	commits := f.changes(0, writers*each)
-	if len(commits) < writers*each/2 {
+	if len(commits) < writers*each/3 {
 		f.Fatalf("only %d of %d writes changed anything: this compares too little", len(commits), writers*each)
 	}
 	s := state{records: make(map[tuplestore.Tuple]tuplestore.Record)}

@@ -62,6 +62,11 @@ func NeedsOf(writes ...tuplestore.Write) Needs {
 	return n
 }
 
+// node selects the tuples of the node of t.
+func node(t tuplestore.Tuple) tuplestore.Filter {
+	return tuplestore.Filter{ObjectType: t.Object.Type, ObjectID: t.Object.ID, Relation: t.Relation}
+}
+
 // renamed selects all tuples that a Rename can put.
 func renamed(op tuplestore.Op) tuplestore.Filter {
 	f := op.Match
@@ -69,11 +74,6 @@ func renamed(op tuplestore.Op) tuplestore.Filter {
 	f.SubjectType, f.SubjectRelation = cmp.Or(op.To.SubjectType, f.SubjectType), cmp.Or(op.To.SubjectRelation, f.SubjectRelation)
 	f.Condition, f.SubjectsOutside = "", nil // the qualifiers are replaced
 	return f
-}
-
-// node selects the tuples of the node of t.
-func node(t tuplestore.Tuple) tuplestore.Filter {
-	return tuplestore.Filter{ObjectType: t.Object.Type, ObjectID: t.Object.ID, Relation: t.Relation}
 }
 
 // AbsentLimit returns the number of tuples of an Absent filter that suffice if known tuples
