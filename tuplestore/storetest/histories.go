@@ -198,7 +198,7 @@ func (g generator) narrow() tuplestore.Filter {
 func (g generator) write(actor string) tuplestore.Write {
 	write := tuplestore.Write{Actor: actor}
 	for range 1 + g.IntN(4) {
-		switch n := g.IntN(25); {
+		switch n := g.IntN(24); {
 		case n < 2:
 			op := createOn(g.qualifier(), g.tuple())
 			op.Kind = tuplestore.CreateNew
@@ -213,9 +213,9 @@ func (g generator) write(actor string) tuplestore.Write {
 			write.Ops = append(write.Ops, op)
 		case n < 20:
 			write.Ops = append(write.Ops, expire(g.tuple(), pick[int64](g, 0, 1, 4102444800000000)))
-		case n < 23:
+		case n < 22: // which often conflict
 			write.Ops = append(write.Ops, remove(g.tuple()))
-		case n < 24:
+		case n < 23:
 			write.Ops = append(write.Ops, removeMatching(g.narrow()))
 		default:
 			op := tuplestore.Op{Kind: tuplestore.Rename, Match: g.narrow(), To: tuplestore.Names{Relation: cmp.Or(g.tuple().Relation, "renamed")}}
