@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"iter"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -41,6 +42,18 @@ func randomly(t *testing.T, test func(t *testing.T, r *rand.Rand)) {
 		}
 	})
 	test(t, rand.New(rand.NewPCG(s, s)))
+}
+
+// untilShown yields the numbers of n rounds and, while they lack something that the test has to
+// show, of more, up to 20 times as many.
+func untilShown(n int, lacks func() bool) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for round := 0; round < n || lacks() && round < 20*n; round++ {
+			if !yield(round) {
+				return
+			}
+		}
+	}
 }
 
 // facts are tuples with their qualifiers.

@@ -23,7 +23,10 @@ func TestAssumptions(t *testing.T) {
 			ctx := context.Background()
 			seen := map[Verdict]int{}
 			removed, added, narrowed := 0, 0, 0
-			for round := range max(4, *rounds/10) {
+			lacks := func() bool {
+				return removed == 0 || added == 0 || seen[Allowed] == 0 || seen[Denied] == 0 || seen[NotFound] == 0
+			}
+			for round := range untilShown(max(4, *rounds/10), lacks) {
 				w := newTenant(ctx, t, e, r, fmt.Sprintf("tnt_%d", round))
 				w.soon = true
 				first := w.history.newest
@@ -65,7 +68,7 @@ func TestAssumptions(t *testing.T) {
 				}
 			}
 			t.Logf("%d relations removed, %d added, %d gone in the end, answers %v", removed, added, narrowed, seen)
-			if removed == 0 || added == 0 || seen[Allowed] == 0 || seen[Denied] == 0 || seen[NotFound] == 0 {
+			if lacks() {
 				t.Error("this shows too little")
 			}
 		})

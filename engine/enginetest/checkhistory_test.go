@@ -19,7 +19,10 @@ func TestHistoriesOfDecisions(t *testing.T) {
 		randomly(t, func(t *testing.T, r *rand.Rand) {
 			ctx := context.Background()
 			causes := map[engine.ChangeCause]int{}
-			for round := range max(3, *rounds/13) {
+			lacks := func() bool {
+				return causes[engine.CausedByWrite] == 0 || causes[engine.CausedByExpiry] == 0 || causes[engine.CausedByTypes] == 0
+			}
+			for round := range untilShown(max(3, *rounds/13), lacks) {
 				w := newTenant(ctx, t, e, r, fmt.Sprintf("tnt_%d", round))
 				w.soon = true
 				for range 30 {
@@ -89,7 +92,7 @@ func TestHistoriesOfDecisions(t *testing.T) {
 				}
 			}
 			t.Logf("%v", causes)
-			if causes[engine.CausedByWrite] == 0 || causes[engine.CausedByExpiry] == 0 || causes[engine.CausedByTypes] == 0 {
+			if lacks() {
 				t.Error("this shows too little")
 			}
 		})

@@ -24,7 +24,8 @@ func TestThePast(t *testing.T) {
 		randomly(t, func(t *testing.T, r *rand.Rand) {
 			ctx := context.Background()
 			expired, seen := 0, map[Verdict]int{}
-			for round := range max(4, *rounds/10) {
+			lacks := func() bool { return expired == 0 || seen[Allowed] == 0 || seen[Denied] == 0 || seen[NotFound] == 0 }
+			for round := range untilShown(max(4, *rounds/10), lacks) {
 				w := newTenant(ctx, t, e, r, fmt.Sprintf("tnt_%d", round))
 				w.soon = true
 				first := w.history.newest
@@ -58,7 +59,7 @@ func TestThePast(t *testing.T) {
 				}
 			}
 			t.Logf("%d tuples had expired, answers %v", expired, seen)
-			if expired == 0 || seen[Allowed] == 0 || seen[Denied] == 0 || seen[NotFound] == 0 {
+			if lacks() {
 				t.Error("this shows too little")
 			}
 		})

@@ -22,8 +22,7 @@ func TestPlansComeTrue(t *testing.T) {
 			ctx := context.Background()
 			made, refused, differ := 0, 0, 0
 			lacks := func() bool { return made == 0 || refused == 0 || differ == 0 }
-			atLeast := max(10, *rounds/2)
-			for round := 0; round < atLeast || lacks() && round < 20*atLeast; round++ { // few plans change an answer
+			for round := range untilShown(max(10, *rounds/2), lacks) { // few plans change an answer
 				w := newTenant(ctx, t, e, r, fmt.Sprintf("tnt_%d", round))
 				for range 15 {
 					w.write(ctx, t)

@@ -23,8 +23,7 @@ func TestProofs(t *testing.T) {
 		randomly(t, func(t *testing.T, r *rand.Rand) {
 			ctx := context.Background()
 			several, skipped := 0, 0
-			atLeast := max(10, *rounds/4)
-			for round := 0; round < atLeast || several == 0 && round < 20*atLeast; round++ {
+			for round := range untilShown(max(10, *rounds/4), func() bool { return several == 0 }) {
 				types := RandomTypes(r)
 				for !isMonotone(types) {
 					types = RandomTypes(r)

@@ -21,7 +21,8 @@ func TestRenames(t *testing.T) {
 		randomly(t, func(t *testing.T, r *rand.Rand) {
 			ctx := context.Background()
 			made, refused := 0, 0
-			for round := range max(6, *rounds/4) {
+			lacks := func() bool { return made == 0 || refused == 0 }
+			for round := range untilShown(max(6, *rounds/4), lacks) {
 				w := newTenant(ctx, t, e, r, fmt.Sprintf("tnt_%d", round))
 				for range 6 {
 					for range 6 {
@@ -35,7 +36,7 @@ func TestRenames(t *testing.T) {
 				}
 			}
 			t.Logf("%d renames made, %d refused", made, refused)
-			if made == 0 || refused == 0 {
+			if lacks() {
 				t.Errorf("%d renames made, %d refused", made, refused)
 			}
 		})

@@ -47,7 +47,7 @@ func history(f *fixture, seed uint64) {
 			g.compare(f, after)
 		}
 	}
-	if len(states) < writes/3 {
+	if len(states) < writes/2 {
 		f.Fatalf("only %d of %d writes changed anything: this compares too little", len(states), writes)
 	}
 
@@ -90,7 +90,7 @@ func concurrentHistory(f *fixture) {
 	}
 	wg.Wait()
 	commits := f.changes(0, writers*each)
-	if len(commits) < writers*each/3 {
+	if len(commits) < writers*each/2 {
 		f.Fatalf("only %d of %d writes changed anything: this compares too little", len(commits), writers*each)
 	}
 	s := state{records: make(map[tuplestore.Tuple]tuplestore.Record)}
