@@ -36,6 +36,8 @@ type DecisionHistory struct {
 	Next *HistoryPosition
 	// Collected: the history before the last change is not retained.
 	Collected bool
+	// Proof has the relations that prove an answer which is older than the retained history.
+	Proof []tuplestore.Record
 	Token     string // names the revision at which the history ends
 }
 
@@ -105,6 +107,10 @@ func (e *Engine) checkHistory(ctx context.Context, tenantID string, req *History
 		}
 		if history.Collected = errors.Is(err, ErrTokenExpired); history.Collected || err == nil && change == nil {
 			history.Next = nil
+			if history.Collected {
+				history.Proof, err = w.proof(ctx, newer)
+				return history, expired(err)
+			}
 			return history, nil
 		}
 		if err != nil {
@@ -238,11 +244,8 @@ func (w *walk) lastChange(ctx context.Context, s *state) (*CheckChange, moment, 
 	cause := CausedByTypes
 	for _, l := range s.lookups {
 		touched, err := w.engine.store.Snapshot(w.tenant, s.revision).Touched(ctx, l)
-		if errors.Is(err, tuplestore.ErrRevisionCollected) {
-			err = ErrTokenExpired
-		}
 		if err != nil {
-			return nil, moment{}, err
+			return nil, moment{}, expired(err)
 		}
 		if touched > rev {
 			rev, cause = touched, CausedByWrite
@@ -265,18 +268,37 @@ func (w *walk) lastChange(ctx context.Context, s *state) (*CheckChange, moment, 
 	if expires := time.UnixMicro(expiry).UTC(); expiry != 0 && (collected || rev == 0 || expires.After(committed)) {
 		before := expires.Add(-time.Microsecond)
 		at, _, err := w.engine.store.RevisionAt(ctx, w.tenant, before)
-		if errors.Is(err, tuplestore.ErrRevisionCollected) {
-			err = ErrTokenExpired
-		}
 		at = min(at, s.revision)
 		change := &CheckChange{At: expires, Cause: CausedByExpiry, Token: encodeToken(w.tenant, w.now.epoch, at)}
-		return change, moment{at, before}, err
+		return change, moment{at, before}, expired(err)
 	}
 	if collected {
 		return nil, moment{}, ErrTokenExpired
 	}
 	change := &CheckChange{At: committed, Cause: cause, Token: encodeToken(w.tenant, w.now.epoch, rev)}
 	return change, moment{rev - 1, committed}, nil
+}
+
+// proof returns the stored relations that prove the answer at a state, with their authors.
+func (w *walk) proof(ctx context.Context, s *state) ([]tuplestore.Record, error) {
+	snapshot := w.engine.store.Snapshot(w.tenant, s.revision)
+	var proof []tuplestore.Record
+	for _, r := range s.decision.Reasons {
+		i := slices.IndexFunc(s.found, func(f tuplestore.Fact) bool { return f.Tuple.String() == r.Via })
+		if i < 0 || len(proof) == historyChanges {
+			continue // a step without a tuple
+		}
+		t := s.found[i].Tuple
+		found, err := snapshot.List(ctx, tuplestore.Filter{
+			ObjectType: t.Object.Type, ObjectID: t.Object.ID, Relation: t.Relation,
+			SubjectType: t.Subject.Type, SubjectID: t.Subject.ID, SubjectRelation: t.Subject.Relation,
+		}, nil, 1) // without a subject relation, the plain subject is the first
+		if err != nil {
+			return nil, err
+		}
+		proof = append(proof, found...)
+	}
+	return proof, nil
 }
 
 // describe adds the changes on which the answer depends.

@@ -57,6 +57,7 @@ func (h *Handlers) CheckHistory(ctx context.Context, request CheckHistoryRequest
 	}
 	body.Meta.RequestID, body.Meta.Limit = info.RequestID, req.Limit
 	body.Meta.ConsistencyToken, body.Meta.HistoryEnded = history.Token, history.Collected
+	body.Meta.Proof = wireRecords(history.Proof)
 	if next := history.Next; next != nil {
 		if body.Meta.NextCursor, err = h.next(info, list, historyPosition{next.Token, next.Instant.UnixMicro()}); err != nil {
 			return nil, err

@@ -550,7 +550,11 @@ type CheckHistoryAnswer struct {
 
 		// NextCursor Null ends the list.
 		NextCursor *string `json:"next_cursor"`
-		RequestID  string  `json:"request_id"`
+
+		// Proof Of a check that was allowed already before the retained history:
+		// the relations that prove it, with the time and the author of each.
+		Proof     []RelationRecord `json:"proof,omitempty"`
+		RequestID string           `json:"request_id"`
 	} `json:"meta"`
 }
 

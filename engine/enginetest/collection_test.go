@@ -66,6 +66,21 @@ func TestCollection(t *testing.T) {
 		forget()
 		check(false)
 
+		// A decision that is older than the history has the relations that prove it.
+		since := time.Now()
+		relate(other, false)
+		forget()
+		history, err := e.CheckHistory(ctx, "t", engine.HistoryRequest{Subject: ann, Query: view.Queries[0], Limit: 10})
+		if err != nil || !history.Collected || len(history.Changes) > 0 || len(history.Proof) != 1 {
+			t.Fatalf("history of an old decision: %+v, %v", history, err)
+		}
+		if r := history.Proof[0]; r.Object != document || r.Subject != ann || r.CreatedBy != by.Actor || r.CreatedAt.Before(since.Truncate(time.Millisecond)) {
+			t.Errorf("proof of an old decision: %+v", r)
+		}
+		last = relate(other, true)
+		forget()
+		check(false)
+
 		exactly := engine.Consistency{Mode: engine.Exactly, Token: first}
 		_, err = e.ListResources(ctx, "t", engine.ListResourcesRequest{Subject: ann, Type: "document", Action: "viewer", Consistency: exactly})
 		if !errors.Is(err, engine.ErrTokenExpired) {
