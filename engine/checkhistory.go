@@ -38,7 +38,7 @@ type DecisionHistory struct {
 	Collected bool
 	// Proof has the relations that prove an answer which is older than the retained history.
 	Proof []tuplestore.Record
-	Token     string // names the revision at which the history ends
+	Token string // names the revision at which the history ends
 }
 
 // CheckChange is a change of the answer to a check.

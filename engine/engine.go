@@ -151,7 +151,8 @@ func (e *Engine) tenant(id string) *tenant {
 }
 
 type stats struct {
-	checks, coldReads, tailReads, loads atomic.Int64
+	checks, coldReads, tailReads      atomic.Int64
+	loads, loadsTooLarge, loadsFailed atomic.Int64
 }
 
 // Stats counts the work of an engine since its start.
@@ -160,6 +161,8 @@ type Stats struct {
 	ColdReads     int64 // snapshot reads for questions on tenants that are not resident
 	TailReads     int64 // reads of the head or the changelog that made answers current
 	Loads         int64 // graphs loaded
+	LoadsTooLarge int64 // loads given up because the graph does not fit
+	LoadsFailed   int64 // loads that failed
 	ResidentBytes int64 // estimated memory of the resident graphs
 }
 
@@ -168,6 +171,7 @@ func (e *Engine) Stats() Stats {
 	return Stats{
 		Checks: e.stats.checks.Load(), ColdReads: e.stats.coldReads.Load(),
 		TailReads: e.stats.tailReads.Load(), Loads: e.stats.loads.Load(),
+		LoadsTooLarge: e.stats.loadsTooLarge.Load(), LoadsFailed: e.stats.loadsFailed.Load(),
 		ResidentBytes: e.resident.bytes.Load(),
 	}
 }

@@ -174,3 +174,27 @@ func TestRequestsWhileTenantsLeaveMemory(t *testing.T) {
 	}
 	all.Wait()
 }
+
+// Loads are counted by their outcome.
+func TestLoadsAreCounted(t *testing.T) {
+	w := newFixture(t, engine.Config{ResidentBytes: 1})
+	types, err := enginetest.ParseSchema("doc\n  viewer [user]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, _, err := w.engine.PutType(t.Context(), "large", types[0], by); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.engine.Write(t.Context(), "large", engine.WriteRequest{Ops: []engine.WriteOp{op(t, "doc:1#viewer@user:ann")}}); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(20 * time.Second); w.engine.Stats().LoadsTooLarge == 0; time.Sleep(time.Millisecond) {
+		res, err := w.engine.Check(t.Context(), "large", request("user:ann", "viewer", "doc:1"))
+		if err != nil || !res.Decisions[0].Allowed || time.Now().After(end) {
+			t.Fatalf("%+v %v, %+v", res, err, w.engine.Stats())
+		}
+	}
+	if s := w.engine.Stats(); s.Loads != 0 || s.LoadsFailed != 0 {
+		t.Errorf("%+v", s)
+	}
+}

@@ -85,11 +85,13 @@ func (t *tenant) startLoading() {
 		if !errors.Is(err, errTooLarge) {
 			t.tooLarge.forget()
 			if err != nil {
+				e.stats.loadsFailed.Add(1)
 				t.retryAt.Store(time.Now().Add(retryAfter).UnixNano())
 				e.logger.Warn("tenant stays cold", "tenant", t.id, "error", err)
 			}
 			return
 		}
+		e.stats.loadsTooLarge.Add(1)
 		wait := t.tooLarge.note(tuples, time.Since(began))
 		t.retryAt.Store(time.Now().Add(wait).UnixNano())
 		e.logger.Warn("tenant stays cold", "tenant", t.id, "error", err, "tuples", tuples, "retry_after", wait)

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"stonetown/engine"
 	"stonetown/internal/sqldb"
 	"stonetown/server"
 )
@@ -109,6 +110,11 @@ func registerMetrics(registry *prometheus.Registry, s *server.Server) {
 	counter := func(name, help string, value func() int64) prometheus.Collector {
 		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "stonetown_" + name, Help: help}, func() float64 { return float64(value()) })
 	}
+	loads := func(outcome string, value func(engine.Stats) int64) prometheus.Collector {
+		return prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "stonetown_engine_loads_total", Help: "Attempts to load a tenant into memory.", ConstLabels: prometheus.Labels{"outcome": outcome},
+		}, func() float64 { return float64(value(s.Engine.Stats())) })
+	}
 	registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
@@ -116,7 +122,9 @@ func registerMetrics(registry *prometheus.Registry, s *server.Server) {
 		counter("checks_total", "Permission checks answered.", func() int64 { return s.Engine.Stats().Checks }),
 		counter("engine_cold_reads_total", "Snapshot reads for tenants that are not in memory.", func() int64 { return s.Engine.Stats().ColdReads }),
 		counter("engine_tail_reads_total", "Reads of the changelog that made answers current.", func() int64 { return s.Engine.Stats().TailReads }),
-		counter("engine_loads_total", "Tenants loaded into memory.", func() int64 { return s.Engine.Stats().Loads }),
+		loads("loaded", func(s engine.Stats) int64 { return s.Loads }),
+		loads("too_large", func(s engine.Stats) int64 { return s.LoadsTooLarge }),
+		loads("failed", func(s engine.Stats) int64 { return s.LoadsFailed }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "stonetown_engine_resident_bytes", Help: "Estimated memory of the tenants in memory.",
 		}, func() float64 { return float64(s.Engine.Stats().ResidentBytes) }),

@@ -318,6 +318,12 @@ func TestAdmin(t *testing.T) {
 		}
 	}
 
+	for _, outcome := range []string{"loaded", "too_large", "failed"} {
+		if _, text := get("/metrics"); !strings.Contains(text, `stonetown_engine_loads_total{outcome="`+outcome+`"}`) {
+			t.Errorf("the metrics do not count the loads that end as %s", outcome)
+		}
+	}
+
 	// Not ready: during the start, and if the database does not respond.
 	s.admin.state.Store(&readiness{reason: "starting"})
 	if status, text := get("/readyz"); status != 503 || !strings.Contains(text, "starting") {
