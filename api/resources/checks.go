@@ -124,6 +124,7 @@ func (h *Handlers) CheckBatch(ctx context.Context, request CheckBatchRequestObje
 	if err := h.Engine.CheckInto(ctx, at.Tenant.ID, &c.request, &c.response); err != nil {
 		return nil, err
 	}
+	warnOfChecks(at, &c.request, &c.response)
 	return newBatchAnswer(c.response.Decisions, checkMeta(at, &c.response)), nil
 }
 

@@ -66,6 +66,16 @@ func isMonotone(types []schema.Type) bool {
 	return !hasExclusion(types)
 }
 
+func hasIntersection(types []schema.Type) bool {
+	var isOne func(rw schema.Rewrite) bool
+	isOne = func(rw schema.Rewrite) bool {
+		return rw.Kind == schema.Intersection || slices.ContainsFunc(rw.Children, isOne)
+	}
+	return slices.ContainsFunc(types, func(typ schema.Type) bool {
+		return slices.ContainsFunc(typ.Relations, func(r schema.Relation) bool { return slices.ContainsFunc(r.Rewrites, isOne) })
+	})
+}
+
 // compareProofs lists the proofs of a random check, in pages, and returns their number. It
 // reports whether it has listed all.
 func (w *writer) compareProofs(ctx context.Context, t *testing.T) (n int, all bool) {
@@ -96,6 +106,9 @@ func (w *writer) compareProofs(ctx context.Context, t *testing.T) (n int, all bo
 		req.Consistency = req.Consistency.Following(token)
 	}
 	for i, p := range proofs {
+		if hasIntersection(w.types) {
+			break // several intersections of a relation can have the same steps
+		}
 		if slices.ContainsFunc(proofs[:i], func(q engine.Proof) bool { return reflect.DeepEqual(p, q) }) {
 			t.Fatalf("proof %v is listed twice", p)
 		}

@@ -420,17 +420,19 @@ func (c *candidates) addTuples(relation graph.RelationID) error {
 		if plain == graph.NoObject {
 			continue
 		}
-		to := graph.Plain(plain)
+		to, held := graph.Plain(plain), false
 		below, above := v.Edges(c.of, relation)
-		for _, found := range [2]graph.Edges{below, above} {
+		for _, found := range [2]graph.Edges{below, above} { // which may have the same tuple
 			q, ok := found.Qualified()[to]
 			if !ok && !found.Has(plain) {
 				continue
 			}
 			t := c.tuple(relation, to)
+			holds := !held && v.Decide(c.of, q) == view.Met
+			held = held || holds
 			c.add(alternative{
 				reasons: append(c.implied(t.Relation), eval.TupleReason(t, q)), qualifiers: []*tuplestore.Qualifier{q},
-			}, v.Decide(c.of, q) == view.Met)
+			}, holds)
 		}
 	}
 	usersets := c.usersets(c.of, relation)
@@ -464,11 +466,14 @@ func (c *candidates) addSteps(links []link, rule func(link) int32, reasons func(
 	if err := c.evaluate(asked); err != nil {
 		return err
 	}
+	held := -1 // the last link that holds
 	for i, l := range links {
-		if !c.known[children[i]].holds || v.Decide(c.of, l.q) != view.Met {
+		again := held >= 0 && links[held].to == l.to // stored and contextual
+		if again || !c.known[children[i]].holds || v.Decide(c.of, l.q) != view.Met {
 			c.add(alternative{}, false)
 			continue
 		}
+		held = i
 		c.add(alternative{reasons: reasons(l), qualifiers: []*tuplestore.Qualifier{l.q}, needs: []goal{children[i]}}, true)
 	}
 	return v.Budget.Err()
