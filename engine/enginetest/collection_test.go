@@ -56,7 +56,7 @@ func TestCollection(t *testing.T) {
 			relate(other, true)
 			relate(other, false)
 		}
-		last := relate(other, true)
+		relate(other, true)
 		forget := func() {
 			t.Helper()
 			if err := collector.Collect(ctx, time.Now().Add(time.Hour), time.Now().Add(time.Hour)); err != nil {
@@ -77,7 +77,7 @@ func TestCollection(t *testing.T) {
 		if r := history.Proof[0]; r.Object != document || r.Subject != ann || r.CreatedBy != by.Actor || r.CreatedAt.Before(since.Truncate(time.Millisecond)) {
 			t.Errorf("proof of an old decision: %+v", r)
 		}
-		last = relate(other, true)
+		last := relate(other, true)
 		forget()
 		check(false)
 

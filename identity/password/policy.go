@@ -8,7 +8,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/ccojocar/zxcvbn-go/frequency"
+	"github.com/ccojocar/zxcvbn-go/data"
+	"github.com/go-json-experiment/json"
 	"golang.org/x/text/unicode/norm"
 
 	"stonetown/internal/text"
@@ -86,11 +87,18 @@ func (p Policy) violations(password string, identifiers []string) (broken []Rule
 	return broken
 }
 
-// commonPasswords are the most frequent passwords of published data breaches.
+// commonPasswords are the most frequent passwords of published data breaches. They are read on
+// first use: the package of the library that has them ready reads five lists at every start, which
+// takes longer than all other preparations together.
 var commonPasswords = sync.OnceValue(func() map[string]bool {
-	list := frequency.Lists["Passwords"].List
-	common := make(map[string]bool, len(list))
-	for _, password := range list {
+	var file struct {
+		List []string `json:"List"`
+	}
+	if err := json.Unmarshal(data.MustAsset("data/Passwords.json"), &file); err != nil {
+		panic("the list of common passwords cannot be read: " + err.Error())
+	}
+	common := make(map[string]bool, len(file.List))
+	for _, password := range file.List {
 		common[text.Fold(password)] = true
 	}
 	return common
