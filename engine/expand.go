@@ -254,8 +254,8 @@ func (x *expansion) relation(u *unexpanded) {
 	}
 }
 
-// rewritesOf returns the rewrites of a relation. One without any has those who are directly
-// related.
+// rewritesOf returns the rewrites of a relation. One that defines none has the subjects of its
+// tuples.
 func rewritesOf(definition schema.Relation) []schema.Rewrite {
 	if len(definition.Rewrites) == 0 {
 		return []schema.Rewrite{{Kind: schema.This}}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"stonetown/engine/internal/graph"
+	"stonetown/engine/internal/work"
 	"stonetown/schema"
 	"stonetown/tuplestore"
 )
@@ -89,9 +90,6 @@ func (x *expansion) resume(u *unexpanded, definition schema.Relation) {
 	x.rewrite(u, u.node, rw, u.from.Path)
 }
 
-// stepsToList are the steps that a page of tuples takes whatever it finds.
-const stepsToList = 500
-
 // page yields the tuples that a node has in this answer: at its start contextual ones, and
 // then stored ones in their order. It notes where the node continues.
 func (x *expansion) page(u *unexpanded, n *ExpansionNode, relation graph.RelationID, path []int) iter.Seq2[graph.Subject, *tuplestore.Qualifier] {
@@ -122,7 +120,7 @@ func (x *expansion) page(u *unexpanded, n *ExpansionNode, relation graph.Relatio
 			}
 		}
 		for x.err == nil && x.view.Budget.Err() == nil {
-			x.view.Budget.Spend(stepsToList)
+			x.view.Budget.Spend(work.StepsToAsk)
 			limit := x.left + 1
 			found, err := x.snapshot.List(x.ctx, f, after, limit)
 			if err != nil {

@@ -92,11 +92,8 @@ func (w *watcher) watchDecisions(ctx context.Context, about WatchedDecisions) er
 	compiled := at.compiled
 	if w.after < at.schemaRevision {
 		document, _, err := w.engine.store.Snapshot(w.tenant, w.after).Schema(ctx)
-		if errors.Is(err, tuplestore.ErrRevisionCollected) {
-			return ErrTokenExpired
-		}
 		if err != nil {
-			return err
+			return expired(err)
 		}
 		if compiled, err = compileDocument(document); err != nil {
 			return err
@@ -118,10 +115,7 @@ func (d *decisionWatch) begin(c *schema.Compiled) {
 func (d *decisionWatch) find(ctx context.Context, rev tuplestore.Revision, l tuplestore.Lookup) ([]tuplestore.Fact, error) {
 	d.watcher.engine.stats.coldReads.Add(1)
 	found, err := d.watcher.engine.store.Snapshot(d.watcher.tenant, rev).Find(ctx, l)
-	if errors.Is(err, tuplestore.ErrRevisionCollected) {
-		return nil, ErrTokenExpired
-	}
-	return found, err
+	return found, expired(err)
 }
 
 // send emits an event for each of the commits that changed decisions.

@@ -112,22 +112,9 @@ func assertionsList(environ []string) *cobra.Command {
 				return err
 			}
 			defer c.Close()
-			found := []apiclient.Stored[apiclient.AssertionSet]{}
-			for s, err := range c.AssertionSets(cmd.Context()) {
-				if err != nil {
-					return err
-				}
-				found = append(found, s)
-			}
-			if r.output == "json" {
-				return printJSON(cmd.OutOrStdout(), found)
-			}
-			for _, s := range found {
-				if _, err := fmt.Fprintln(cmd.OutOrStdout(), s.Value.Name, s.Value.Assertions); err != nil {
-					return err
-				}
-			}
-			return nil
+			return printList(cmd, r.output, c.AssertionSets(cmd.Context()), func(s apiclient.AssertionSet) string {
+				return fmt.Sprint(s.Name, " ", s.Assertions)
+			})
 		},
 	})
 }
@@ -149,11 +136,7 @@ func assertionsDelete(environ []string) *cobra.Command {
 			if err := c.DeleteAssertionSet(cmd.Context(), args[0]); err != nil {
 				return err
 			}
-			if r.output == "json" {
-				return printJSON(cmd.OutOrStdout(), map[string]string{"name": args[0], "change": "deleted"})
-			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), "deleted", args[0])
-			return err
+			return printDeleted(cmd, r.output, args[0])
 		},
 	})
 }

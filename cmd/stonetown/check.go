@@ -92,17 +92,23 @@ func parseAssumption(with, without []string) (a apiclient.Assumption, err error)
 	return a, err
 }
 
-func runCheck(cmd *cobra.Command, r *remote, args []string, assume apiclient.Assumption, q apiclient.Question, context string) (allowed bool, err error) {
+// parseQuestion reads the arguments SUBJECT ACTION RESOURCE, and the values for conditions.
+func parseQuestion(q *apiclient.Question, args []string, context string) (err error) {
 	if q.Subject, err = apiclient.ParseSubject(args[0]); err != nil {
-		return false, err
+		return err
 	}
 	if q.Resource, err = apiclient.ParseRef(args[2]); err != nil {
-		return false, err
-	}
-	if q.Context, err = jsonObject("context", context); err != nil {
-		return false, err
+		return err
 	}
 	q.Action = args[1]
+	q.Context, err = jsonObject("context", context)
+	return err
+}
+
+func runCheck(cmd *cobra.Command, r *remote, args []string, assume apiclient.Assumption, q apiclient.Question, context string) (allowed bool, err error) {
+	if err := parseQuestion(&q, args, context); err != nil {
+		return false, err
+	}
 	c, err := r.open(cmd.Flags(), patience, apiclient.ScopeRead)
 	if err != nil {
 		return false, err

@@ -14,24 +14,17 @@ func historyCommand(environ []string) *cobra.Command {
 	var values string
 	cmd := &cobra.Command{
 		Use:   "history SUBJECT ACTION RESOURCE",
-		Short: "List on a running server when the answer to a check changed, and by whose write",
+		Short: "List on a running server when the answer to a check changed, and by which write",
 		Long: `Lists the changes of the answer to a check within the retained history, newest first: the
 time, the answer since then, and the cause: a write and its actor, the expiry of a
 relation, or a change of resource types.`,
 		Example: `  stonetown history user:ann view document:q3
   stonetown history user:ann view document:q3 --at 2026-11-22T09:30:00Z`,
 		Args: cobra.ExactArgs(3),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if q.Subject, err = apiclient.ParseSubject(args[0]); err != nil {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := parseQuestion(&q, args, values); err != nil {
 				return err
 			}
-			if q.Resource, err = apiclient.ParseRef(args[2]); err != nil {
-				return err
-			}
-			if q.Context, err = jsonObject("context", values); err != nil {
-				return err
-			}
-			q.Action = args[1]
 			c, err := r.open(cmd.Flags(), patience, apiclient.ScopeRead)
 			if err != nil {
 				return err

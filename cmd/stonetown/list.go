@@ -181,7 +181,7 @@ conventional ones and relations by their names.`,
 
 func listProofs(environ []string) *cobra.Command {
 	r := &remote{environ: environ}
-	var q apiclient.Proven
+	var q apiclient.Question
 	var values string
 	cmd := &cobra.Command{
 		Use:   "proofs SUBJECT ACTION RESOURCE",
@@ -190,15 +190,8 @@ func listProofs(environ []string) *cobra.Command {
 from the resource to the subject, one per line, and an empty line.`,
 		Example: `  stonetown list proofs user:ann view document:q3`,
 		Args:    cobra.ExactArgs(3),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			q.Action = args[1]
-			if q.Subject, err = apiclient.ParseSubject(args[0]); err != nil {
-				return err
-			}
-			if q.Resource, err = apiclient.ParseRef(args[2]); err != nil {
-				return err
-			}
-			if q.Context, err = jsonObject("context", values); err != nil {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := parseQuestion(&q, args, values); err != nil {
 				return err
 			}
 			c, err := r.open(cmd.Flags(), patience, apiclient.ScopeRead)

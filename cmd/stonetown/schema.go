@@ -258,13 +258,17 @@ func schemaDelete(environ []string) *cobra.Command {
 			if err := c.DeleteType(cmd.Context(), args[0]); err != nil {
 				return err
 			}
-			if r.output == "json" {
-				return printJSON(cmd.OutOrStdout(), map[string]string{"name": args[0], "change": "deleted"})
-			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), "deleted", args[0])
-			return err
+			return printDeleted(cmd, r.output, args[0])
 		},
 	})
+}
+
+func printDeleted(cmd *cobra.Command, output, name string) error {
+	if output == "json" {
+		return printJSON(cmd.OutOrStdout(), map[string]string{"name": name, "change": "deleted"})
+	}
+	_, err := fmt.Fprintln(cmd.OutOrStdout(), "deleted", name)
+	return err
 }
 
 // printYAML writes JSON as YAML and keeps the order of members.

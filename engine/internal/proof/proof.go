@@ -268,12 +268,9 @@ func (p *search) read(g goal, r *program.Rule) error {
 	for _, relation := range r.Direct {
 		reader.Want(g.object, relation, p.subject)
 	}
-	p.view.Budget.Spend(stepsToAsk)
+	p.view.Budget.Spend(work.StepsToAsk)
 	return reader.Read(p.ctx, &p.view.Budget)
 }
-
-// stepsToAsk are the steps that a read of the store takes whatever it finds.
-const stepsToAsk = 500
 
 // evaluate decides rules of objects that are not decided yet, all at once.
 func (p *search) evaluate(goals []goal) error {

@@ -25,9 +25,10 @@ const pollEvery = 512
 
 // Steps that work other than visits to the graph takes.
 const (
-	stepsToRead = 4  // a tuple read from the store
-	stepsToList = 8  // storing and sorting a candidate of a list
-	StepsToShow = 15 // storing and sending a node of an expansion
+	stepsToRead = 4   // a tuple read from the store
+	stepsToList = 8   // storing and sorting a candidate of a list
+	StepsToShow = 15  // storing and sending a node of an expansion, or a step of a proof
+	StepsToAsk  = 500 // a read of the store, besides the tuples that it finds
 )
 
 // ErrHeavy is the error of an attempt that needs a place for heavy work.

@@ -102,22 +102,13 @@ type Proof struct {
 	ExpiresAt string   `json:"expires_at,omitempty"` // RFC 3339: when the first of its relations expires
 }
 
-// Proven asks for the proofs that a subject may perform an action on a resource.
-type Proven struct {
-	Subject  Subject         `json:"subject"`
-	Action   string          `json:"action"`
-	Resource Ref             `json:"resource"`
-	Context  json.RawMessage `json:"context,omitempty"` // values for conditions
-	At       string          `json:"at,omitempty"`      // a token or an instant
-}
-
 // Proofs iterates over the proofs of a check.
-func (c *Client) Proofs(ctx context.Context, p Proven) iter.Seq2[Stored[Proof], error] {
+func (c *Client) Proofs(ctx context.Context, q Question) iter.Seq2[Stored[Proof], error] {
 	return all(func(cursor string) (Page[Proof], error) {
 		return question[Proof](ctx, c, "/list-proofs", struct {
-			Proven
+			Question
 			paging
-		}{p, pageFrom(cursor)})
+		}{q, pageFrom(cursor)})
 	})
 }
 
