@@ -12,8 +12,8 @@ import (
 
 // A heavy request is attempted again when a place for heavy work is free. There are fewer
 // of these places than processors, so that checks find a free processor, and a fair queue
-// assigns them to tenants. A queued request holds no lock, so the longest wait of a
-// tenant's write is one budget.
+// assigns them to tenants. Neither a queued request nor a heavy attempt, which pins the graph,
+// holds a lock, so that a tenant's write waits for light attempts at most.
 
 func newHeavyGate() *fair.Gate {
 	return fair.NewGate("complex requests", fair.Limits{Service: int64(fair.HeavyPlaces())},

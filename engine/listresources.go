@@ -83,12 +83,13 @@ func (e *Engine) reverseView(ctx context.Context, tenantID string, c Consistency
 	}
 }
 
+// indexBackward builds the index of the graph in parts, so that other requests need not wait.
 func (t *tenant) indexBackward() {
-	t.mu.Lock()
-	if t.graph != nil {
-		t.graph.IndexBackward()
+	for done := false; !done; {
+		t.mu.Lock()
+		done = t.graph == nil || t.graph.IndexMoreBackward()
+		t.mu.Unlock()
 	}
-	t.mu.Unlock()
 	t.account()
 }
 

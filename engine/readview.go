@@ -23,7 +23,8 @@ type readView struct {
 	engine       *Engine
 	at           position
 	tokenIgnored bool
-	locked       *tenant // for reading, while the graph is resident
+	locked       *tenant      // for reading, while the graph is resident
+	pinned       *graph.Graph // the graph as it was, of a heavy attempt, which does not lock the tenant
 	limits       work.Limits
 	clock        func() time.Time    // its first reading is the instant of the view
 	snapshot     tuplestore.Snapshot // nil while the graph is resident
@@ -80,6 +81,9 @@ func (e *Engine) readView(ctx context.Context, tenantID string, c Consistency, l
 	if t.graph != nil {
 		v.scratch = scratches.Get().(*scratch)
 		v.view.Graph, v.view.Program, v.locked = t.graph, t.program, t
+		if l.Heavy {
+			v.pin()
+		}
 		v.describe(ctx)
 		return v, nil
 	}
@@ -94,7 +98,7 @@ func (e *Engine) readView(ctx context.Context, tenantID string, c Consistency, l
 func (v *readView) describe(ctx context.Context) {
 	span := tracing.Current(ctx)
 	span.Int("stonetown.revision", int(v.at.revision))
-	span.Bool("stonetown.resident", v.locked != nil)
+	span.Bool("stonetown.resident", v.locked != nil || v.pinned != nil)
 }
 
 // goColdWith makes the view one of a snapshot after the changes of an assumption, if any.
@@ -140,11 +144,24 @@ func (e *Engine) coldView(ctx context.Context, tenantID string, c Consistency, l
 	return v, err
 }
 
+// pin lets changes of the tenant's graph go on while the view is used. A light attempt locks
+// it instead, because it takes less time than a change would to copy what it changes.
+func (v *readView) pin() {
+	v.pinned = v.view.Graph.Pin()
+	v.view.Graph = v.pinned
+	v.locked.mu.RUnlock()
+	v.locked = nil
+}
+
 // leave ends the use of the view.
 func (v *readView) leave() {
 	if v.locked != nil {
 		v.locked.mu.RUnlock()
 		v.locked = nil
+	}
+	if v.pinned != nil {
+		v.pinned.Unpin()
+		v.pinned = nil
 	}
 	v.engine.meter.Spend(v.view.Budget.Spent())
 	v.view = view.View{}

@@ -22,9 +22,9 @@ type tenant struct {
 	id     string
 	tail   flights // reads that bring the position up to date
 
-	// mu guards position, program, graph and its contents. Checks on a resident
-	// graph hold it for reading, so each sees one revision. The position only moves
-	// forward, or is forgotten when the tenant is idle.
+	// mu guards position, program, graph and its contents. Light attempts on a resident
+	// graph hold it for reading, so each sees one revision; heavy ones pin the graph. The
+	// position only moves forward, or is forgotten when the tenant is idle.
 	mu       sync.RWMutex
 	position position
 	graph    *graph.Graph     // nil: the tenant is not resident

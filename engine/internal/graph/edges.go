@@ -2,6 +2,7 @@ package graph
 
 import (
 	"iter"
+	"maps"
 
 	"stonetown/tuplestore"
 )
@@ -39,7 +40,8 @@ var None = Edges{one: NoObject}
 
 // manyEdges are the subjects of an edge that has other subjects than one plain subject.
 type manyEdges struct {
-	plain    idSet // objects, the wildcard object type:* among them
+	made     uint64 // the generation in which the sets were made or copied
+	plain    idSet  // objects, the wildcard object type:* among them
 	usersets nodeSet
 	// qualified are the subjects of tuples with a qualifier. They are in no other set, so
 	// that traversals need not look up a qualifier for the subjects there.
@@ -54,9 +56,9 @@ func (e *Edges) Has(id ObjectID) bool {
 	return e.more.plain.has(id)
 }
 
-// Plain returns the plain subjects of the unqualified tuples of an edge that has other
-// subjects than one. Some entries may be [NoObject].
-func (e *Edges) Plain() []ObjectID { return e.more.plain.all() }
+// Plain yields the plain subjects of the unqualified tuples of an edge that has other
+// subjects than one.
+func (e *Edges) Plain(yield func(ObjectID) bool) { e.more.plain.each(yield) }
 
 // Usersets returns the usersets that unqualified tuples name.
 func (e *Edges) Usersets() []Node {
@@ -106,12 +108,12 @@ func (g *Graph) View(e *Edge) Edges {
 	if e.relation&manyFlag == 0 {
 		return Edges{e.relation, ObjectID(e.to), nil}
 	}
-	return Edges{e.relation &^ manyFlag, NoObject, &g.many[e.to]}
+	return Edges{e.relation &^ manyFlag, NoObject, g.many.at(int(e.to))}
 }
 
 // Edges returns the subjects of a relation of an object.
 func (g *Graph) Edges(id ObjectID, relation RelationID) Edges {
-	o := &g.objects[id]
+	o := g.At(id)
 	if i := o.find(relation); i >= 0 {
 		return g.View(o.Edge(i))
 	}
@@ -156,7 +158,7 @@ func (o *Object) removeEdge(i int) {
 
 // subject numbers the subject of a tuple.
 func (g *Graph) subject(s tuplestore.Subject) Subject {
-	numbered := Subject{g.Intern(s.Object()), NoRelation}
+	numbered := Subject{g.intern(s.Object()), NoRelation}
 	if s.IsUserset() {
 		numbered.Relation = g.Relations.Intern(s.Relation)
 	}
@@ -174,9 +176,11 @@ func (g *Graph) Apply(c tuplestore.Change) {
 
 // Add adds a tuple, or replaces the qualifier of a tuple that exists.
 func (g *Graph) Add(f tuplestore.Fact) {
-	from := g.Intern(f.Object)
+	g.begin()
+	from := g.intern(f.Object)
 	if f.IsPresence() {
-		if o := &g.objects[from]; !o.registered {
+		if !g.At(from).registered {
+			o := g.change(from)
 			o.registered = true
 			o.uses++
 		}
@@ -184,7 +188,7 @@ func (g *Graph) Add(f tuplestore.Fact) {
 	}
 	to := g.subject(f.Subject)
 	relation := g.Relations.Intern(f.Relation)
-	o := &g.objects[from]
+	o := g.change(from)
 	var e *Edge
 	if i := o.find(relation); i >= 0 {
 		e = o.Edge(i)
@@ -194,10 +198,10 @@ func (g *Graph) Add(f tuplestore.Fact) {
 	if !g.put(e, to, f.Qualifier) {
 		return
 	}
-	g.objects[from].uses++
-	g.objects[to.Object].uses++
+	o.uses++
+	g.change(to.Object).uses++
 	g.bytes += tupleBytes
-	if g.backward != nil {
+	if from < g.backward.done {
 		g.addBackward(from, relation, to)
 	}
 }
@@ -211,7 +215,7 @@ func (g *Graph) put(e *Edge, to Subject, q tuplestore.Qualifier) bool {
 		e.to = uint32(to.Object)
 		return isNew
 	}
-	grown, isNew := g.makeMany(e).put(to, q)
+	grown, isNew := g.makeMany(e).put(to, q, g.w)
 	g.bytes += grown
 	return isNew
 }
@@ -219,19 +223,18 @@ func (g *Graph) put(e *Edge, to Subject, q tuplestore.Qualifier) bool {
 // makeMany makes room for other subjects than one plain subject.
 func (g *Graph) makeMany(e *Edge) *manyEdges {
 	if e.relation&manyFlag != 0 {
-		return &g.many[e.to]
+		return g.changeMany(e.to)
 	}
 	var place uint32
 	if n := len(g.freeMany); n > 0 {
 		place = g.freeMany[n-1]
 		g.freeMany = g.freeMany[:n-1]
 	} else {
-		place = uint32(len(g.many))
-		g.many = append(g.many, manyEdges{})
+		place = uint32(g.many.add(manyEdges{}, g.w))
 	}
-	m := &g.many[place]
+	m := g.changeMany(place)
 	if e.to != uint32(NoObject) {
-		m.plain.add(ObjectID(e.to))
+		m.plain.add(ObjectID(e.to), g.w)
 	}
 	e.relation |= manyFlag
 	e.to = place
@@ -239,17 +242,29 @@ func (g *Graph) makeMany(e *Edge) *manyEdges {
 	return m
 }
 
+// changeMany returns the subjects of an edge, to be changed.
+func (g *Graph) changeMany(place uint32) *manyEdges {
+	m := g.many.change(int(place), g.w)
+	if g.w.pinned && m.made != g.w.generation {
+		m.plain = m.plain.copy()
+		m.usersets = m.usersets.copy()
+		m.qualified = maps.Clone(m.qualified)
+	}
+	m.made = g.w.generation
+	return m
+}
+
 // put adds a subject, or replaces its qualifier. It reports by how many bytes qualifiers
 // have grown, and whether the subject is new.
-func (m *manyEdges) put(to Subject, q tuplestore.Qualifier) (grown int64, isNew bool) {
+func (m *manyEdges) put(to Subject, q tuplestore.Qualifier, w writing) (grown int64, isNew bool) {
 	shrunk, had := m.dropQualified(to)
 	if q == (tuplestore.Qualifier{}) {
 		if to.IsUserset() {
 			return -shrunk, m.usersets.add(Node(to)) && !had
 		}
-		return -shrunk, m.plain.add(to.Object) && !had
+		return -shrunk, m.plain.add(to.Object, w) && !had
 	}
-	had = m.dropUnqualified(to) || had
+	had = m.dropUnqualified(to, w) || had
 	if m.qualified == nil {
 		m.qualified = map[Subject]*tuplestore.Qualifier{}
 	}
@@ -269,29 +284,29 @@ func (m *manyEdges) dropQualified(to Subject) (shrunk int64, had bool) {
 	return qualifierBytes + int64(len(q.Context)), true
 }
 
-func (m *manyEdges) dropUnqualified(to Subject) bool {
+func (m *manyEdges) dropUnqualified(to Subject, w writing) bool {
 	if to.IsUserset() {
 		return m.usersets.remove(Node(to))
 	}
-	return m.plain.remove(to.Object)
+	return m.plain.remove(to.Object, w)
 }
 
 // Remove removes a tuple, qualified or not.
 func (g *Graph) Remove(t tuplestore.Tuple) {
+	g.begin()
 	from := g.Find(t.Object)
 	if from == NoObject {
 		return
 	}
-	o := &g.objects[from]
 	if t.IsPresence() {
-		if o.registered {
-			o.registered = false
+		if g.At(from).registered {
+			g.change(from).registered = false
 			g.release(from)
 		}
 		return
 	}
 	relation := g.Relations.Intern(t.Relation)
-	i := o.find(relation)
+	i := g.At(from).find(relation)
 	to := Subject{g.Find(t.Subject.Object()), NoRelation}
 	if to.Object == NoObject || i < 0 {
 		return
@@ -299,11 +314,11 @@ func (g *Graph) Remove(t tuplestore.Tuple) {
 	if t.Subject.IsUserset() {
 		to.Relation = g.Relations.Intern(t.Subject.Relation)
 	}
-	if !g.drop(o, i, to) {
+	if !g.drop(g.change(from), i, to) {
 		return
 	}
 	g.bytes -= tupleBytes
-	if g.backward != nil {
+	if from < g.backward.done {
 		g.removeBackward(from, relation, to)
 	}
 	g.release(from)
@@ -321,8 +336,8 @@ func (g *Graph) drop(o *Object, i int, to Subject) bool {
 		o.removeEdge(i)
 		return true
 	}
-	m := &g.many[e.to]
-	if !m.dropUnqualified(to) {
+	m := g.changeMany(e.to)
+	if !m.dropUnqualified(to, g.w) {
 		shrunk, had := m.dropQualified(to)
 		if !had {
 			return false
@@ -347,8 +362,8 @@ func (e *Edges) Subjects() iter.Seq2[Subject, *tuplestore.Qualifier] {
 			}
 			return
 		}
-		for _, id := range e.more.plain.all() {
-			if id != NoObject && !yield(Plain(id), nil) {
+		for id := range e.Plain {
+			if !yield(Plain(id), nil) {
 				return
 			}
 		}

@@ -13,8 +13,8 @@ import (
 // index has.
 func contents(g *Graph) (facts map[tuplestore.Tuple]tuplestore.Qualifier, backward int) {
 	facts = map[tuplestore.Tuple]tuplestore.Qualifier{}
-	for from := range g.objects {
-		o := &g.objects[from]
+	for from := range g.objects.len() {
+		o := g.At(ObjectID(from))
 		if o.registered {
 			facts[tuplestore.Presence(g.Object(ObjectID(from)))] = tuplestore.Qualifier{}
 		}
@@ -104,8 +104,8 @@ func TestGraphEqualsMap(t *testing.T) {
 	for tuple := range model {
 		g.Remove(tuple)
 	}
-	if have, _ := contents(g); len(have) != 0 || g.Bytes() != 0 || g.index.used != 0 {
-		t.Errorf("an empty graph has %d tuples, %d bytes and %d objects", len(have), g.Bytes(), g.index.used)
+	if have, _ := contents(g); len(have) != 0 || g.Bytes() != 0 || g.index.objects != 0 {
+		t.Errorf("an empty graph has %d tuples, %d bytes and %d objects", len(have), g.Bytes(), g.index.objects)
 	}
 }
 

@@ -4,36 +4,40 @@
 // relations that has tuples, and an edge leads to the subjects of these tuples. The graph
 // has no schema: a rewrite is applied by the packages that traverse it.
 //
-// A resident [Graph] holds all tuples of a tenant at one revision. A request for a tenant
-// that is not resident fills a small graph of its own as it reads. An [Overlay] adds the
-// tuples of one request to a graph that other requests read.
+// A resident [Graph] holds all tuples of a tenant at one revision. A request that takes long
+// pins it ([Graph.Pin]): the graph moves on, and copies what changes, by pages, for as long as
+// it is pinned. A request for a tenant that is not resident fills a small graph of its own as
+// it reads. An [Overlay] adds the tuples of one request to a graph that other requests read.
 //
 // A traversal mostly waits for memory, so the layout saves cache lines: an object fills
 // one, its first edges included, and an edge with one plain subject needs no other.
 package graph
 
 import (
+	"maps"
+	"slices"
 	"unsafe"
 
 	"stonetown/tuplestore"
 )
 
 // Graph is a set of tuples. It is not safe for concurrent use with a writer; its owner
-// locks it.
+// locks it, or pins it.
 type Graph struct {
 	Types     Dictionary[TypeID]
 	Relations Dictionary[RelationID]
 
-	index   objectIndex
-	objects []Object
-	// backward leads from an object to the tuples that name it as a subject: one entry
-	// per object after [Graph.IndexBackward], nil before.
-	backward [][]BackwardEdge
-	many     []manyEdges // the subjects of edges that have more than one plain subject
-	freeMany []uint32    // unused places of many
-	free     []ObjectID  // numbers of objects that no tuple names any more
-	keeps    bool        // objects that no tuple names keep their numbers
-	bytes    int64       // estimated size of the contents
+	index    objectIndex
+	objects  pages[Object]
+	backward backwardIndex
+	many     pages[manyEdges] // the subjects of edges that have more than one plain subject
+	freeMany []uint32         // unused places of many
+	free     []ObjectID       // numbers of objects that no tuple names any more
+	keeps    bool             // objects that no tuple names keep their numbers
+	bytes    int64            // estimated size of the contents
+	named    uint64           // the generation since which Types and Relations are not shared
+	pins     *pins
+	w        writing // of the change in progress
 }
 
 // ObjectID, TypeID and RelationID are the numbers of objects, types and relations.
@@ -94,14 +98,14 @@ func (o *Object) IsRegistered() bool { return o.registered }
 const (
 	objectBytes    = 90
 	tupleBytes     = 8
-	manyBytes      = 130
+	manyBytes      = 140
 	qualifierBytes = 120
 	backwardBytes  = 24
 )
 
 // New returns an empty graph.
 func New() *Graph {
-	return &Graph{index: newObjectIndex()}
+	return &Graph{index: newObjectIndex(), objects: pages[Object]{copied: copyRest}, pins: new(pins)}
 }
 
 // KeepObjects makes objects keep their numbers when no tuple names them any more, for an owner
@@ -115,12 +119,22 @@ func (g *Graph) Bytes() int64 { return g.bytes }
 type Dictionary[ID ~uint32] struct {
 	numbers map[string]ID
 	names   []string
+	shared  bool // numbers is, with a copy
+}
+
+// Copy returns a copy that later names are not added to.
+func (d *Dictionary[ID]) Copy() Dictionary[ID] {
+	d.shared = true
+	return *d
 }
 
 // Intern returns the number of a name, which it adds if it is new.
 func (d *Dictionary[ID]) Intern(name string) ID {
 	if n, ok := d.numbers[name]; ok {
 		return n
+	}
+	if d.shared {
+		d.numbers, d.shared = maps.Clone(d.numbers), false
 	}
 	if d.numbers == nil {
 		d.numbers = map[string]ID{}
@@ -153,55 +167,68 @@ func (g *Graph) Find(o tuplestore.Object) ObjectID {
 	if !ok {
 		return NoObject
 	}
-	return g.index.find(g.objects, typ, o.ID)
+	return g.index.find(&g.objects, typ, o.ID)
 }
 
 // FindAll finds many objects at once.
-func (g *Graph) FindAll(all []Lookup) { g.index.findAll(g.objects, all) }
+func (g *Graph) FindAll(all []Lookup) { g.index.findAll(&g.objects, all) }
 
 // Intern returns the number of an object, which it adds if it is new.
 func (g *Graph) Intern(o tuplestore.Object) ObjectID {
+	g.begin()
+	return g.intern(o)
+}
+
+func (g *Graph) intern(o tuplestore.Object) ObjectID {
 	key := Key{g.Types.Intern(o.Type), o.ID}
-	id := g.index.find(g.objects, key.Type, key.ID)
+	id := g.index.find(&g.objects, key.Type, key.ID)
 	if id != NoObject {
 		return id
 	}
 	if n := len(g.free); n > 0 {
 		id = g.free[n-1]
 		g.free = g.free[:n-1]
-		g.objects[id] = Object{id: key.ID, typ: key.Type}
+		*g.change(id) = Object{id: key.ID, typ: key.Type}
 	} else {
-		id = ObjectID(len(g.objects))
-		g.objects = append(g.objects, Object{id: key.ID, typ: key.Type})
-		if g.backward != nil {
-			g.backward = append(g.backward, nil)
-		}
+		id = ObjectID(g.objects.add(Object{id: key.ID, typ: key.Type}, g.w))
+		g.backward.grow(g.objects.len(), g.w)
 	}
-	g.index.add(g.objects, id)
+	g.index.add(&g.objects, id, g.w)
 	g.bytes += objectBytes + int64(len(key.ID))
 	return id
 }
 
 // release ends one use of an object. After the last, the object is removed.
 func (g *Graph) release(id ObjectID) {
-	o := &g.objects[id]
+	o := g.change(id)
 	if o.uses--; o.uses > 0 || g.keeps {
 		return
 	}
-	g.index.remove(g.objects, id)
+	g.index.remove(&g.objects, id, g.w)
 	g.bytes -= objectBytes + int64(len(o.id))
 	*o = Object{}
-	if g.backward != nil {
-		g.backward[id] = nil
-	}
+	g.backward.forget(id, g.w)
 	g.free = append(g.free, id)
 }
 
 // At returns the object that has a number.
-func (g *Graph) At(id ObjectID) *Object { return &g.objects[id] }
+func (g *Graph) At(id ObjectID) *Object { return g.objects.at(int(id)) }
+
+// change returns an object, to be changed.
+func (g *Graph) change(id ObjectID) *Object { return g.objects.change(int(id), g.w) }
+
+// copyRest copies the edges that objects do not store themselves.
+func copyRest(objects []Object) {
+	for i := range objects {
+		if rest := objects[i].rest; rest != nil {
+			c := slices.Clone(*rest)
+			objects[i].rest = &c
+		}
+	}
+}
 
 // Object returns the names of the object that has a number.
 func (g *Graph) Object(id ObjectID) tuplestore.Object {
-	o := &g.objects[id]
+	o := g.At(id)
 	return tuplestore.Object{Type: g.Types.Name(o.typ), ID: o.id}
 }

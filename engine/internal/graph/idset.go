@@ -9,8 +9,12 @@ type idSet struct {
 	large  *idTable
 }
 
-// maxSorted is the size from which an insertion into the slice costs more than hashing.
-const maxSorted = 128
+// maxSorted is the size from which a table, of at least a page, takes little more memory than
+// the slice, and an insertion into the slice would cost more than hashing.
+const maxSorted = 512
+
+// smallestTable is one page of slots.
+const smallestTable = pageSize * idLineSlots
 
 func (s *idSet) has(id ObjectID) bool {
 	if s.large != nil {
@@ -29,30 +33,30 @@ func (s *idSet) has(id ObjectID) bool {
 }
 
 // add adds an object and reports whether it is new.
-func (s *idSet) add(id ObjectID) bool {
+func (s *idSet) add(id ObjectID, w writing) bool {
 	if s.large != nil {
-		return s.large.add(id)
+		return s.large.add(id, w)
 	}
 	i, ok := slices.BinarySearch(s.sorted, id)
 	if ok {
 		return false
 	}
 	if len(s.sorted) == maxSorted {
-		s.large = newIDTable(4 * maxSorted)
+		s.large = newIDTable(smallestTable, w)
 		for _, have := range s.sorted {
-			s.large.add(have)
+			s.large.add(have, w)
 		}
 		s.sorted = nil
-		return s.large.add(id)
+		return s.large.add(id, w)
 	}
 	s.sorted = slices.Insert(s.sorted, i, id)
 	return true
 }
 
 // remove removes an object and reports whether the set had it.
-func (s *idSet) remove(id ObjectID) bool {
+func (s *idSet) remove(id ObjectID, w writing) bool {
 	if s.large != nil {
-		return s.large.remove(id)
+		return s.large.remove(id, w)
 	}
 	i, ok := slices.BinarySearch(s.sorted, id)
 	if ok {
@@ -68,10 +72,29 @@ func (s *idSet) len() int {
 	return len(s.sorted)
 }
 
-// all returns the objects. Some entries may be NoObject.
-func (s *idSet) all() []ObjectID {
-	if s.large != nil {
-		return s.large.slots
+// each yields the objects.
+func (s *idSet) each(yield func(ObjectID) bool) {
+	if s.large == nil {
+		for _, id := range s.sorted {
+			if !yield(id) {
+				return
+			}
+		}
+		return
 	}
-	return s.sorted
+	for i := range s.large.size() {
+		if id := s.large.at(i); id != NoObject && !yield(id) {
+			return
+		}
+	}
+}
+
+// copy returns a copy that shares the pages of a large set.
+func (s *idSet) copy() idSet {
+	c := idSet{sorted: slices.Clone(s.sorted)}
+	if s.large != nil {
+		large := *s.large
+		c.large = &large
+	}
+	return c
 }

@@ -18,12 +18,12 @@ func TestIDSetEqualsMap(t *testing.T) {
 			t.Fatalf("step %d: has %d is %v", step, id, s.has(id))
 		}
 		if r.IntN(100) < 30+40*(step/50_000%2) { // grows and shrinks alternately
-			if s.add(id) == model[id] {
+			if s.add(id, writing{}) == model[id] {
 				t.Fatalf("step %d: add %d", step, id)
 			}
 			model[id] = true
 		} else {
-			if s.remove(id) != model[id] {
+			if s.remove(id, writing{}) != model[id] {
 				t.Fatalf("step %d: remove %d", step, id)
 			}
 			delete(model, id)
@@ -34,10 +34,8 @@ func TestIDSetEqualsMap(t *testing.T) {
 		}
 		if step%1000 == 0 {
 			var all []ObjectID
-			for _, id := range s.all() {
-				if id != NoObject {
-					all = append(all, id)
-				}
+			for id := range s.each {
+				all = append(all, id)
 			}
 			slices.Sort(all)
 			if len(slices.Compact(all)) != len(model) {

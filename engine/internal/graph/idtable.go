@@ -3,75 +3,92 @@ package graph
 // idTable is a large set of objects: a hash table of their numbers with linear probing. A
 // lookup mostly reads one cache line, and an iteration reads memory in order.
 type idTable struct {
-	slots []ObjectID // a power of two; NoObject is a free one
+	lines pages[idLine] // a power of two of slots; NoObject is a free one
 	len   int
 }
 
-func newIDTable(size int) *idTable {
-	t := &idTable{slots: make([]ObjectID, size)}
-	for i := range t.slots {
-		t.slots[i] = NoObject
+// idLine is slots that fill one cache line.
+type idLine [idLineSlots]ObjectID
+
+const idLineSlots = 16
+
+func newIDTable(size int, w writing) *idTable {
+	t := &idTable{lines: newPages[idLine](size/idLineSlots, w)}
+	for i := range t.size() {
+		t.set(i, NoObject, w)
 	}
 	return t
 }
 
+// size returns the number of slots.
+func (t *idTable) size() int { return t.lines.len() * idLineSlots }
+
+// at returns what a slot has.
+func (t *idTable) at(i int) ObjectID { return t.lines.at(i / idLineSlots)[i%idLineSlots] }
+
+func (t *idTable) set(i int, id ObjectID, w writing) {
+	t.lines.change(i/idLineSlots, w)[i%idLineSlots] = id
+}
+
 // home is the first slot in which an object is looked up.
 func (t *idTable) home(id ObjectID) int {
-	return int(uint64(id)*0x9e3779b97f4a7c15>>32) & (len(t.slots) - 1)
+	return int(uint64(id)*0x9e3779b97f4a7c15>>32) & (t.size() - 1)
 }
 
 // slot is the slot that has the object, or the free one where it would be added.
 func (t *idTable) slot(id ObjectID) int {
 	i := t.home(id)
-	for t.slots[i] != id && t.slots[i] != NoObject {
-		i = (i + 1) & (len(t.slots) - 1)
+	for {
+		if s := t.at(i); s == id || s == NoObject {
+			return i
+		}
+		i = (i + 1) & (t.size() - 1)
 	}
-	return i
 }
 
-func (t *idTable) has(id ObjectID) bool { return id != NoObject && t.slots[t.slot(id)] == id }
+func (t *idTable) has(id ObjectID) bool { return id != NoObject && t.at(t.slot(id)) == id }
 
 // add adds an object and reports whether it is new.
-func (t *idTable) add(id ObjectID) bool {
+func (t *idTable) add(id ObjectID, w writing) bool {
 	i := t.slot(id)
-	if t.slots[i] == id {
+	if t.at(i) == id {
 		return false
 	}
-	t.slots[i] = id
+	t.set(i, id, w)
 	t.len++
-	if 4*t.len > 3*len(t.slots) {
-		t.resize(2 * len(t.slots))
+	if 4*t.len > 3*t.size() {
+		t.resize(2*t.size(), w)
 	}
 	return true
 }
 
-func (t *idTable) resize(size int) {
-	larger := newIDTable(size)
-	for _, id := range t.slots {
-		if id != NoObject {
-			larger.slots[larger.slot(id)] = id
+func (t *idTable) resize(size int, w writing) {
+	other := newIDTable(size, w)
+	for i := range t.size() {
+		if id := t.at(i); id != NoObject {
+			other.set(other.slot(id), id, w)
 		}
 	}
-	t.slots = larger.slots
+	t.lines = other.lines
 }
 
 // remove removes an object and reports whether the set had it. Objects in later slots that
 // would no longer be found move up.
-func (t *idTable) remove(id ObjectID) bool {
-	i, mask := t.slot(id), len(t.slots)-1
-	if t.slots[i] != id {
+func (t *idTable) remove(id ObjectID, w writing) bool {
+	i, mask := t.slot(id), t.size()-1
+	if t.at(i) != id {
 		return false
 	}
-	for j := (i + 1) & mask; t.slots[j] != NoObject; j = (j + 1) & mask {
-		if (j-t.home(t.slots[j]))&mask >= (j-i)&mask { // its home is not after i
-			t.slots[i] = t.slots[j]
+	for j := (i + 1) & mask; t.at(j) != NoObject; j = (j + 1) & mask {
+		if have := t.at(j); (j-t.home(have))&mask >= (j-i)&mask { // its home is not after i
+			t.set(i, have, w)
 			i = j
 		}
 	}
-	t.slots[i] = NoObject
+	t.set(i, NoObject, w)
 	t.len--
-	if 8*t.len < len(t.slots) && len(t.slots) > 4*maxSorted {
-		t.resize(len(t.slots) / 2)
+	if 8*t.len < t.size() && t.size() > smallestTable {
+		t.resize(t.size()/2, w)
 	}
 	return true
 }

@@ -1,14 +1,25 @@
 package graph
 
-import "hash/maphash"
+import (
+	"hash/maphash"
+	"slices"
+)
 
 // objectIndex finds objects by type and ID. It stores numbers and a part of each hash. The
 // IDs are only stored in the objects; a map would store them twice. Collisions go to the
 // next slot (linear probing).
+//
+// A small index is one table. A larger one has pages, each for the hashes with the same first
+// bits. A full page is split in two by the next bit (extendible hashing), so that no change has
+// to move all objects, and a change of a pinned graph copies one page.
 type objectIndex struct {
-	seed  maphash.Seed
-	slots []indexSlot // a power of two
-	used  int
+	seed    maphash.Seed
+	small   []indexSlot // nil if there are pages
+	used    int         // slots of small
+	made    uint64      // the generation in which small, or the list of pages, was made or copied
+	pages   []*indexPage
+	shift   uint // the first bits of a hash, down to this one, are the place of its page
+	objects int
 }
 
 type indexSlot struct {
@@ -16,25 +27,55 @@ type indexSlot struct {
 	next ObjectID // the object's number plus one; 0 for a free slot
 }
 
+// indexPage fills 8 KiB.
+type indexPage struct {
+	slots [pageSlots]indexSlot
+	used  int
+	made  uint64
+	depth uint // of its hashes, so many first bits are equal
+}
+
+const (
+	pageSlots    = 1021
+	minIndex     = 16   // slots
+	maxIndex     = 1024 // slots of a small index
+	hashBits     = 64
+	pagesOfSmall = 4 // that a small index is divided into
+)
+
 func newObjectIndex() objectIndex {
-	return objectIndex{seed: maphash.MakeSeed(), slots: make([]indexSlot, 16)}
+	return objectIndex{seed: maphash.MakeSeed(), small: make([]indexSlot, minIndex)}
 }
 
 func (x *objectIndex) hash(typ TypeID, id string) uint64 {
 	return maphash.String(x.seed, id) ^ uint64(typ)*0x9e3779b97f4a7c15
 }
 
+// table returns the slots that can have a hash.
+func (x *objectIndex) table(h uint64) []indexSlot {
+	if x.small != nil {
+		return x.small
+	}
+	return x.pages[h>>x.shift].slots[:]
+}
+
+// home returns the first slot of a table in which a hash is looked up, by its last 32 bits.
+func home(h uint32, slots []indexSlot) int { return int(uint64(h) * uint64(len(slots)) >> 32) }
+
 // find returns the number of an object, or NoObject.
-func (x *objectIndex) find(objects []Object, typ TypeID, id string) ObjectID {
+func (x *objectIndex) find(objects *pages[Object], typ TypeID, id string) ObjectID {
 	h := x.hash(typ, id)
-	mask := len(x.slots) - 1
-	for i := int(h>>32) & mask; ; i = (i + 1) & mask {
-		s := x.slots[i]
+	slots := x.table(h)
+	for i := home(uint32(h), slots); ; i++ {
+		if i == len(slots) {
+			i = 0
+		}
+		s := slots[i]
 		if s.next == 0 {
 			return NoObject
 		}
 		if s.hash == uint32(h) {
-			if o := &objects[s.next-1]; o.typ == typ && o.id == id {
+			if o := objects.at(int(s.next - 1)); o.typ == typ && o.id == id {
 				return s.next - 1
 			}
 		}
@@ -53,84 +94,195 @@ type Lookup struct {
 // findAll finds many objects at once. To find one takes three dependent reads of memory:
 // its slot, the object and its ID. The loops make each of these reads for all objects
 // before the next, so that the processor overlaps them.
-func (x *objectIndex) findAll(objects []Object, all []Lookup) {
-	mask := len(x.slots) - 1
+func (x *objectIndex) findAll(objects *pages[Object], all []Lookup) {
 	for i := range all {
 		all[i].hash = x.hash(all[i].Type, all[i].ID)
 	}
 	for i := range all {
-		s := x.slots[int(all[i].hash>>32)&mask]
+		h := all[i].hash
+		slots := x.table(h)
+		s := slots[home(uint32(h), slots)]
 		all[i].Found = NoObject
-		if s.hash == uint32(all[i].hash) {
+		if s.hash == uint32(h) {
 			all[i].Found = s.next - 1 // NoObject for a free slot
 		}
 	}
 	for i := range all {
 		a := &all[i]
-		if a.Found != NoObject && (objects[a.Found].typ != a.Type || len(objects[a.Found].id) != len(a.ID)) {
+		if a.Found == NoObject {
+			continue
+		}
+		if o := objects.at(int(a.Found)); o.typ != a.Type || len(o.id) != len(a.ID) {
 			a.Found = NoObject
 		}
 	}
 	for i := range all {
 		a := &all[i]
-		if a.Found == NoObject || objects[a.Found].id != a.ID {
+		if a.Found == NoObject || objects.at(int(a.Found)).id != a.ID {
 			a.Found = x.find(objects, a.Type, a.ID) // not in the first slot, or not at all
 		}
 	}
 }
 
 // add adds an object that the index does not have.
-func (x *objectIndex) add(objects []Object, number ObjectID) {
-	if 4*(x.used+1) > 3*len(x.slots) {
-		x.grow(objects)
+func (x *objectIndex) add(objects *pages[Object], number ObjectID, w writing) {
+	o := objects.at(int(number))
+	h := x.hash(o.typ, o.id)
+	for !x.hasRoom(h) {
+		x.grow(objects, h, w)
 	}
-	x.used++
-	o := &objects[number]
-	x.put(x.hash(o.typ, o.id), number)
+	x.objects++
+	s := indexSlot{uint32(h), number + 1}
+	if x.small != nil {
+		x.own(w)
+		x.used++
+		put(x.small, s)
+		return
+	}
+	p := x.change(h, w)
+	p.used++
+	put(p.slots[:], s)
 }
 
-func (x *objectIndex) put(h uint64, number ObjectID) {
-	mask := len(x.slots) - 1
-	i := int(h>>32) & mask
-	for x.slots[i].next != 0 {
-		i = (i + 1) & mask
+// hasRoom reports whether the table for a hash has room for one more.
+func (x *objectIndex) hasRoom(h uint64) bool {
+	used := x.used
+	if x.small == nil {
+		used = x.pages[h>>x.shift].used
 	}
-	x.slots[i] = indexSlot{uint32(h), number + 1}
+	return 4*(used+1) <= 3*len(x.table(h))
 }
 
-func (x *objectIndex) grow(objects []Object) {
-	old := x.slots
-	x.slots = make([]indexSlot, 2*len(old))
-	for _, s := range old {
+// own copies small, or the list of pages, if it may be pinned.
+func (x *objectIndex) own(w writing) {
+	if w.pinned && x.made != w.generation {
+		x.small, x.pages, x.made = slices.Clone(x.small), slices.Clone(x.pages), w.generation
+	}
+}
+
+// change returns the page for a hash, to be changed.
+func (x *objectIndex) change(h uint64, w writing) *indexPage {
+	p := x.pages[h>>x.shift]
+	if !w.pinned || p.made == w.generation {
+		return p
+	}
+	x.own(w)
+	c := *p
+	c.made = w.generation
+	x.place(h, &c)
+	return &c
+}
+
+// place makes a page the one for all hashes that have the same first bits as h.
+func (x *objectIndex) place(h uint64, p *indexPage) {
+	many := uint64(1) << (hashBits - x.shift - p.depth)
+	first := h >> x.shift &^ (many - 1)
+	for i := first; i < first+many; i++ {
+		x.pages[i] = p
+	}
+}
+
+// put puts an object into the first free slot from its home on.
+func put(slots []indexSlot, s indexSlot) {
+	i := home(s.hash, slots)
+	for slots[i].next != 0 {
+		if i++; i == len(slots) {
+			i = 0
+		}
+	}
+	slots[i] = s
+}
+
+// grow doubles a small index, or the page for a hash.
+func (x *objectIndex) grow(objects *pages[Object], h uint64, w writing) {
+	switch {
+	case x.small == nil:
+		x.split(objects, h, w)
+	case len(x.small) < maxIndex:
+		old := x.small
+		x.small, x.made = make([]indexSlot, 2*len(old)), w.generation
+		for _, s := range old {
+			if s.next != 0 {
+				put(x.small, s)
+			}
+		}
+	default:
+		old := x.small
+		depth := uint(1)
+		for 1<<depth < pagesOfSmall {
+			depth++
+		}
+		x.small, x.used, x.made, x.shift = nil, 0, w.generation, hashBits-depth
+		for range pagesOfSmall {
+			x.pages = append(x.pages, &indexPage{made: w.generation, depth: depth})
+		}
+		x.distribute(objects, old)
+	}
+}
+
+// split divides the page for a hash in two.
+func (x *objectIndex) split(objects *pages[Object], h uint64, w writing) {
+	old := x.pages[h>>x.shift]
+	x.own(w)
+	if x.shift+old.depth == hashBits { // one place in the list is all that the page has
+		doubled := make([]*indexPage, 2*len(x.pages))
+		for i := range doubled {
+			doubled[i] = x.pages[i/2]
+		}
+		x.pages, x.made = doubled, w.generation
+		x.shift--
+	}
+	bit := uint64(1) << (hashBits - 1 - old.depth)
+	for _, side := range [2]uint64{h &^ bit, h | bit} {
+		x.place(side, &indexPage{made: w.generation, depth: old.depth + 1})
+	}
+	x.distribute(objects, old.slots[:])
+}
+
+// distribute puts objects into pages that are new.
+func (x *objectIndex) distribute(objects *pages[Object], slots []indexSlot) {
+	for _, s := range slots {
 		if s.next != 0 {
-			o := &objects[s.next-1]
-			x.put(x.hash(o.typ, o.id), s.next-1)
+			o := objects.at(int(s.next - 1))
+			p := x.pages[x.hash(o.typ, o.id)>>x.shift]
+			p.used++
+			put(p.slots[:], s)
 		}
 	}
 }
 
 // remove removes an object that the index has. Objects in later slots that would no
 // longer be found move up.
-func (x *objectIndex) remove(objects []Object, number ObjectID) {
-	mask := len(x.slots) - 1
-	home := func(s indexSlot) int {
-		o := &objects[s.next-1]
-		return int(x.hash(o.typ, o.id)>>32) & mask
+func (x *objectIndex) remove(objects *pages[Object], number ObjectID, w writing) {
+	o := objects.at(int(number))
+	h := x.hash(o.typ, o.id)
+	x.objects--
+	var slots []indexSlot
+	if x.small != nil {
+		x.own(w)
+		x.used--
+		slots = x.small
+	} else {
+		p := x.change(h, w)
+		p.used--
+		slots = p.slots[:]
 	}
-	i := home(indexSlot{next: number + 1})
-	for x.slots[i].next != number+1 {
-		i = (i + 1) & mask
-	}
-	for j := i; ; {
-		j = (j + 1) & mask
-		if x.slots[j].next == 0 {
-			break
+	next := func(i int) int {
+		if i++; i == len(slots) {
+			i = 0
 		}
-		if (j-home(x.slots[j]))&mask >= (j-i)&mask { // its home is not after i
-			x.slots[i] = x.slots[j]
+		return i
+	}
+	distance := func(from, to int) int { return (to - from + len(slots)) % len(slots) }
+	i := home(uint32(h), slots)
+	for slots[i].next != number+1 {
+		i = next(i)
+	}
+	for j := next(i); slots[j].next != 0; j = next(j) {
+		if distance(home(slots[j].hash, slots), j) >= distance(i, j) { // its home is not after i
+			slots[i] = slots[j]
 			i = j
 		}
 	}
-	x.slots[i] = indexSlot{}
-	x.used--
+	slots[i] = indexSlot{}
 }

@@ -1,6 +1,9 @@
 package graph
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // nodeSet is a set of nodes that is iterated far more often than changed: a list, with an
 // index of the positions once a linear search would cost too much.
@@ -59,3 +62,5 @@ func (l *nodeSet) remove(n Node) bool {
 	}
 	return true
 }
+
+func (l *nodeSet) copy() nodeSet { return nodeSet{slices.Clone(l.list), maps.Clone(l.index)} }

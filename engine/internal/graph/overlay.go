@@ -21,7 +21,7 @@ type Overlay struct {
 // numbered. own: the graph belongs to the request.
 func NewOverlay(g *Graph, own bool, facts []tuplestore.Fact) *Overlay {
 	o := &Overlay{
-		graph: g, own: own, first: ObjectID(len(g.objects)), ids: map[Key]ObjectID{},
+		graph: g, own: own, first: ObjectID(g.objects.len()), ids: map[Key]ObjectID{},
 		registered: map[ObjectID]bool{}, edges: map[Node]*manyEdges{}, backward: map[ObjectID][]BackwardEdge{},
 	}
 	for _, f := range facts {
@@ -43,7 +43,7 @@ func (o *Overlay) add(f tuplestore.Fact) {
 		e = new(manyEdges)
 		o.edges[at] = e
 	}
-	if _, isNew := e.put(to, f.Qualifier); isNew {
+	if _, isNew := e.put(to, f.Qualifier, writing{}); isNew {
 		o.backward[to.Object] = append(o.backward[to.Object], BackwardEdge{from, at.Relation, to.Relation})
 	}
 }
@@ -85,13 +85,13 @@ func (o *Overlay) Key(id ObjectID) Key {
 	if o.isAdded(id) {
 		return o.keys[id-o.first]
 	}
-	return o.graph.objects[id].Key()
+	return o.graph.At(id).Key()
 }
 
 // IsRegistered reports whether an object is registered. The objects of contextual tuples
 // count as registered.
 func (o *Overlay) IsRegistered(id ObjectID) bool {
-	return o.registered[id] || !o.isAdded(id) && o.graph.objects[id].registered
+	return o.registered[id] || !o.isAdded(id) && o.graph.At(id).registered
 }
 
 // Edges returns the subjects of a relation of an object: those of the graph and those of
@@ -111,7 +111,7 @@ func (o *Overlay) Edges(id ObjectID, relation RelationID) (below, above Edges) {
 // and those of the overlay.
 func (o *Overlay) Backward(id ObjectID) (below, above []BackwardEdge) {
 	if !o.isAdded(id) {
-		below = o.graph.backward[id]
+		below = o.graph.Backward(id)
 	}
 	return below, o.backward[id]
 }

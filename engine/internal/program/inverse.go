@@ -78,7 +78,7 @@ func (p *Program) Dependents() *Inverse {
 func newInverse(p *Program, whole bool) *Inverse {
 	r := &Inverse{
 		program: p, whole: whole, ByTuple: make([][]Into, len(p.table)), BySet: make([][]Into, len(p.table)),
-		ByLink: make([][]IntoComputed, len(p.table)), ByEveryLink: make([][]IntoEvery, len(p.table)), BySelf: make([][]Into, len(p.graph.Types.Names())), relevant: map[TypeRelation][]bool{},
+		ByLink: make([][]IntoComputed, len(p.table)), ByEveryLink: make([][]IntoEvery, len(p.table)), BySelf: make([][]Into, len(p.types.Names())), relevant: map[TypeRelation][]bool{},
 	}
 	for at, id := range p.table {
 		if id == NoRule {
@@ -142,7 +142,7 @@ func (r *Inverse) Relevant(target TypeRelation) []bool {
 		return known
 	}
 	p := r.program
-	types, relations := &p.graph.Types, &p.graph.Relations
+	types, relations := &p.types, &p.relations
 	relevant := make([]bool, len(p.table))
 	relevant[p.At(target.Type, target.Relation)] = true
 	for queue := []TypeRelation{target}; len(queue) > 0; {

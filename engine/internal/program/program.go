@@ -23,7 +23,8 @@ type Program struct {
 	// Local: there are local exclusions, which are recursive along tuples.
 	Local bool
 
-	graph *graph.Graph
+	types     graph.Dictionary[graph.TypeID]
+	relations graph.Dictionary[graph.RelationID]
 	// table finds the rule of a type's relation: one row per type, one column per
 	// relation, NoRule where the type has no such relation.
 	table   []int32
@@ -100,7 +101,7 @@ func (l *Logic) IsArrow() bool { return l.Kind == schema.TupleToUserset }
 // graph.
 func New(c *schema.Compiled, g *graph.Graph) *Program {
 	relation := g.Relations.Intern
-	p := &Program{Compiled: c, graph: g, Rules: make([]Rule, len(c.Rules)), Logic: make([]Logic, len(c.Logic))}
+	p := &Program{Compiled: c, Rules: make([]Rule, len(c.Rules)), Logic: make([]Logic, len(c.Logic))}
 	for name := range c.TypeNames() { // types without relations too
 		g.Types.Intern(name)
 	}
@@ -141,7 +142,8 @@ func New(c *schema.Compiled, g *graph.Graph) *Program {
 		}
 		to.Relation = p.Rules[to.Operands[0]].Relation
 	}
-	types, relations := g.Types.Names(), g.Relations.Names()
+	p.types, p.relations = g.Types.Copy(), g.Relations.Copy()
+	types, relations := p.types.Names(), p.relations.Names()
 	p.columns = len(relations)
 	p.table = make([]int32, len(types)*p.columns)
 	for typ, typeName := range types {

@@ -304,8 +304,8 @@ func (r *Reachability) enterUserset(at int32, us graph.Node) bool {
 
 // followArrow follows the links of a tupleset.
 func (r *Reachability) followArrow(at int32, tupleset *graph.Edges, computed graph.RelationID) (bool, error) {
-	for _, to := range tupleset.Plain() {
-		if to != graph.NoObject && r.enterComputed(at, to, computed) {
+	for to := range tupleset.Plain {
+		if r.enterComputed(at, to, computed) {
 			return true, nil
 		}
 		if err := r.budget.Err(); err != nil {
