@@ -302,15 +302,18 @@ type AssertionFailure struct {
 
 // AssertionReport The stored assertions with the planned types. Nothing is run if the types do not change.
 type AssertionReport struct {
-	// Assertions How many assertions were run.
+	// Assertions How many assertions were run or cannot be read.
 	Assertions int `json:"assertions"`
 
-	// Failed How many of them fail.
+	// Failed How many of them fail or cannot be read.
 	Failed   int                `json:"failed"`
 	Failures []AssertionFailure `json:"failures"`
 
 	// Sets How many sets were run.
 	Sets int `json:"sets"`
+
+	// Unreadable The names of sets that this version of the service cannot read. None of their assertions is run.
+	Unreadable []string `json:"unreadable,omitempty"`
 }
 
 // AssertionSet defines model for AssertionSet.

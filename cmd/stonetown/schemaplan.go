@@ -138,6 +138,11 @@ func printAssertions(w io.Writer, r apiclient.AssertionReport) error {
 			return err
 		}
 	}
+	for _, set := range r.Unreadable {
+		if _, err := fmt.Fprintf(w, "failed %s: the server cannot read this set\n", set); err != nil {
+			return err
+		}
+	}
 	if r.Assertions == 0 {
 		return nil
 	}
