@@ -103,6 +103,19 @@ func storedAssertions(t *testing.T, w *world, c *client) {
 	c.want(t, 200, "", "POST", applyPath, object{"types": []any{object{"name": "later"}}, "require_assertions": true})
 	c.want(t, 409, "assertions_failed", "POST", applyPath, change)
 
+	// A set that another release has stored, which this one cannot read.
+	c.want(t, 201, "", "PUT", assertionsPath+"/unreadable", set)
+	_, err := w.db.Exec(t.Context(), `UPDATE assertion_sets SET document = $1 WHERE name = 'unreadable' AND tenant_id = (SELECT id FROM tenants WHERE slug = $2)`, `{"tests":1}`, c.name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	unread := object{"sets": 1.0, "assertions": 14.0, "failed": 7.0, "failures": []any{}, "unreadable": []any{"unreadable"}}
+	equal(t, "report", report(object{"name": "another"}), unread)
+	readable := object{"types": []any{object{"name": "another"}}, "require_assertions": true}
+	equal(t, "details", c.want(t, 409, "assertions_failed", "POST", applyPath, readable).details(), object{"failed": 7.0, "report": unread})
+	c.want(t, 204, "", "DELETE", assertionsPath+"/unreadable", nil)
+	c.want(t, 200, "", "POST", applyPath, readable)
+
 	for _, method := range []string{"GET", "DELETE"} {
 		c.want(t, 404, "assertions_not_found", method, assertionsPath+"/broken", nil)
 	}

@@ -148,10 +148,11 @@ func renames(t *testing.T, w *world, c *client) {
 	for _, name := range []string{"illegal", "affected"} {
 		equal(t, name, plan[name], []any{})
 	}
+	written := c.want(t, 200, "", "GET", path("folder", "f")+"/relations", nil).list()[0].(object)
 	seen := len(w.events(t, c, 0))
 	applied := c.under(t, "rename", "POST", applyPath, change)
 	equal(t, "status", applied.status, 200)
-	equal(t, "renames", applied.data()["renames"], any(effects))
+	equal(t, "renames", applied.data()["renames"], change["renames"])
 	equal(t, "again", c.under(t, "rename", "POST", applyPath, change).text, applied.text)
 
 	var kinds []any
@@ -166,7 +167,22 @@ func renames(t *testing.T, w *world, c *client) {
 	equal(t, "attributes", c.want(t, 200, "", "GET", path("paper", "e"), nil).data()["attributes"], any(object{"a": 1.0}))
 	c.want(t, 404, "resource_type_not_found", "GET", path("document", "e"), nil)
 	relations := c.want(t, 200, "", "GET", path("folder", "f")+"/relations", nil).list()
-	equal(t, "relation", relations[0].(object)["relation"], "reader")
+	written["relation"] = "reader" // and created as before
+	equal(t, "relation", relations[0], any(written))
+
+	// Names that are exchanged take everything with them.
+	c.want(t, 200, "", "PATCH", path("paper", "e"), object{"attributes": object{"a": 2.0}})
+	first := c.want(t, 200, "", "GET", "/api/v1/resources?limit=1&type=paper", nil)
+	exchange := object{"renames": []any{object{"from": "paper", "to": "folder"}, object{"from": "folder", "to": "paper"}}}
+	c.want(t, 200, "", "POST", applyPath, exchange)
+	equal(t, "attributes", c.want(t, 200, "", "GET", path("folder", "e"), nil).data()["attributes"], any(object{"a": 2.0}))
+	c.want(t, 404, "resource_not_found", "GET", path("paper", "e"), nil)
+	equal(t, "decision", allowed(t, c, user("ann"), "reader", "paper", "f"), true)
+	c.want(t, 400, "cursor_invalid", "GET", "/api/v1/resources?limit=1&type=paper&cursor="+first.meta("next_cursor").(string), nil)
+	c.want(t, 204, "", "DELETE", path("folder", "e"), nil)
+	c.want(t, 201, "", "POST", "/api/v1/resources", resource("folder", "e"))
+	equal(t, "attributes", c.want(t, 200, "", "GET", path("folder", "e"), nil).data()["attributes"], nil)
+	c.want(t, 200, "", "POST", applyPath, exchange)
 
 	// What cannot be renamed.
 	refuse := func(status int, code string, rename object) answer {
@@ -189,6 +205,7 @@ func renames(t *testing.T, w *world, c *client) {
 	})
 	equal(t, "max", c.want(t, 400, "bulk_too_large", "POST", applyPath, object{"renames": slices.Repeat([]any{object{"from": "paper", "to": "x"}}, 101)}).details()["max"], 100.0)
 
+	// More than a plan counts.
 	c.want(t, 200, "", "POST", applyPath, object{"types": []any{object{"name": "many", "relations": []any{object{"name": "viewer"}}}}})
 	for n := range 11 {
 		var ops []any
@@ -199,7 +216,8 @@ func renames(t *testing.T, w *world, c *client) {
 	}
 	many := object{"renames": []any{object{"from": "many", "to": "more"}}}
 	equal(t, "planned", c.want(t, 200, "", "POST", planPath, many).data()["renames"], []any{object{"from": "many", "to": "more", "count": 10000.0, "exact": false}})
-	equal(t, "details", c.want(t, 409, "rename_too_large", "POST", applyPath, many).details(), object{"max": 10000.0, "rename": "many=more"})
+	c.want(t, 200, "", "POST", applyPath, many)
+	equal(t, "decision", allowed(t, c, user("ann"), "view", "more", "5499"), true)
 
 	// The relation is read along parents of two types, all of which have to be readable.
 	direct := []any{object{"name": "reader"}}

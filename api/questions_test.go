@@ -851,6 +851,16 @@ func watch(t *testing.T, _ *world, c *client) {
 	equal(t, "deleted", deleted[0].(map[string]any)["op"], "delete")
 	equal(t, "how many", len(deleted), 2)
 
+	renames := []any{object{"from": "document", "to": "paper"}, object{"type": "document", "from": "viewer", "to": "seer"}}
+	c.want(t, 200, "", "POST", applyPath, object{"renames": renames})
+	renamed := w.next()
+	equal(t, "renamed", renamed["renamed"], any(renames))
+	equal(t, "changes", renamed["changes"], nil)
+	relate(t, c, "paper", "d", "seer", user("ann"))
+	equal(t, "with the new names", w.next()["changes"].([]any)[0], any(object{
+		"op": "create", "resource": resource("paper", "d"), "relation": "seer", "subject": user("ann"),
+	}))
+
 	c.want(t, 400, "validation_failed", "GET", watchPath+"?after=nonsense", nil)
 	parts, err := base64.RawURLEncoding.DecodeString(change["consistency_token"].(string))
 	if err != nil {

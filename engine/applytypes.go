@@ -17,8 +17,8 @@ import (
 
 // TypesChange is a change of several resource types at once.
 type TypesChange struct {
-	// Renames come first: types in Put and Delete have the names after them. The stored tuples
-	// are renamed in the same revision.
+	// Renames come first: types in Put and Delete have the names after them. Stored tuples have
+	// the new names from the same revision on; none of them is written.
 	Renames []schema.Rename
 	Put     []schema.Type // to define, or to replace; their names are distinct
 	Delete  []string
@@ -51,7 +51,6 @@ type TypeChange struct {
 // TypesApplied is the outcome of [Engine.ApplyTypes].
 type TypesApplied struct {
 	Changes []TypeChange // those of Put, of Delete, and of other types that renames change
-	Renamed []int        // how many tuples each rename concerned
 	Version string       // of the types, after the change
 	Token   string       // names the first revision that reflects the change
 }
@@ -68,15 +67,12 @@ func (e *TypesChangedError) Error() string {
 // ApplyTypes changes several resource types in one revision. Errors: [*schema.Error] if the
 // types are not valid together, [*UnknownTypeError] if a type to delete is not defined,
 // [*TypeInUseError] if resources or tuples exist that the types would no longer allow,
-// [*TypesChangedError], [*schema.RenameError], [*TooManyRenamedError], and [ErrTokenInvalid]
-// for a version of another tenant.
+// [*TypesChangedError], [*schema.RenameError], and [ErrTokenInvalid] for a version of
+// another tenant.
 //
 // A change that is sent again under its commit ID is not made again. Its outcome then lists
 // the types as unchanged.
 func (e *Engine) ApplyTypes(ctx context.Context, tenantID string, change TypesChange, origin Origin) (TypesApplied, error) {
-	if err := e.mayRename(ctx, tenantID, change); err != nil {
-		return TypesApplied{}, fmt.Errorf("change resource types: %w", err)
-	}
 	var applied TypesApplied
 	if attach := origin.AttachTypes; attach != nil {
 		origin.Attach = func(r tuplestore.Result, b *sqldb.Batch) { attach(r, applied.Changes, b) }
@@ -94,10 +90,10 @@ func (e *Engine) ApplyTypes(ctx context.Context, tenantID string, change TypesCh
 			return w, err
 		}
 		applied.Changes, version = p.changes, at.schemaRevision
-		w.Absent, w.PutSchema, w.Ops = nil, nil, nil
+		w.Absent, w.PutSchema = nil, nil
 		if p.changed {
 			absent = p.gone()
-			w.Absent, w.PutSchema, w.Ops = absent, schema.Encode(p.compiled.Types), change.renameOps()
+			w.Absent, w.PutSchema = absent, schema.Encode(p.compiled.Types)
 			w.Alone = origin.Alone || slices.ContainsFunc(absent, func(f tuplestore.Filter) bool { return f.Crowded })
 		}
 		return w, nil
@@ -119,7 +115,6 @@ func (e *Engine) ApplyTypes(ctx context.Context, tenantID string, change TypesCh
 	if w.PutSchema != nil {
 		version = result.Revision
 	}
-	applied.Renamed = change.Renamed(result)
 	applied.Version, applied.Token = encodeToken(tenantID, result.Epoch, version), token
 	return applied, nil
 }
@@ -190,8 +185,10 @@ func (ch TypesChange) propose(tenantID string, at position) (proposal, error) {
 		t.CreatedAt, t.UpdatedAt = now, now
 		result := TypeCreated
 		if i := find(t.Name); i < 0 {
+			t = schema.KeepStored(t, nil, p.renamed.Types)
 			types = append(types, t)
 		} else {
+			t = schema.KeepStored(t, &types[i], p.renamed.Types)
 			t.CreatedAt, t.UpdatedAt = types[i].CreatedAt, types[i].UpdatedAt
 			result = TypeUnchanged
 			if !sameType(p.before(at, t.Name), t) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"stonetown/engine/internal/names"
 	"stonetown/schema"
 	"stonetown/tuplestore"
 )
@@ -50,6 +51,7 @@ func (a *Assumption) changesState() bool {
 // assumed is a snapshot after changes that are not made, for questions.
 type assumed struct {
 	tuplestore.Snapshot
+	before  *schema.Compiled // the types of the snapshot
 	gone    []tuplestore.Filter
 	hidden  map[tuplestore.Tuple]bool // those removed or replaced
 	added   map[tuplestore.Tuple]tuplestore.Fact
@@ -63,7 +65,7 @@ func (v *readView) assume(ctx context.Context, tenantID string, s tuplestore.Sna
 	if n := max(len(a.Remove), len(a.Add)); n > MaxContextual {
 		return nil, &TooManyContextualError{Count: n}
 	}
-	after := &assumed{Snapshot: s, hidden: map[tuplestore.Tuple]bool{}}
+	after := &assumed{Snapshot: s, before: v.at.compiled, hidden: map[tuplestore.Tuple]bool{}}
 	if err := after.remove(ctx, v.at.compiled, a.Remove); err != nil {
 		return nil, err
 	}
@@ -142,6 +144,7 @@ func (s *assumed) isGone(fact tuplestore.Fact) bool {
 // List lists tuples of a node.
 func (s *assumed) List(ctx context.Context, f tuplestore.Filter, after *tuplestore.Record, limit int) ([]tuplestore.Record, error) {
 	var list []tuplestore.Record
+	compare := names.Compare(f, s.before)
 	for from := after; len(list) < limit; {
 		page, err := s.Snapshot.List(ctx, f, from, limit)
 		if err != nil {
@@ -157,11 +160,11 @@ func (s *assumed) List(ctx context.Context, f tuplestore.Filter, after *tuplesto
 		}
 	}
 	for _, fact := range s.nodes[tuplestore.Node{Object: tuplestore.Object{Type: f.ObjectType, ID: f.ObjectID}, Relation: f.Relation}] {
-		if r := (tuplestore.Record{Fact: fact}); after == nil || f.Compare(r, *after) > 0 {
+		if r := (tuplestore.Record{Fact: fact}); after == nil || compare(r, *after) > 0 {
 			list = append(list, r)
 		}
 	}
-	slices.SortFunc(list, f.Compare)
+	slices.SortFunc(list, compare)
 	return list[:min(limit, len(list))], nil
 }
 

@@ -28,7 +28,7 @@ func (w *fixture) apply(change engine.TypesChange) {
 
 func (w *fixture) subjects(relation string) (texts []string) {
 	w.Helper()
-	records, err := w.engine.Relations(w.Context(), tenant, tuplestore.Object{Type: "doc", ID: "d"}, relation, nil, 100)
+	records, _, err := w.engine.Relations(w.Context(), tenant, tuplestore.Object{Type: "doc", ID: "d"}, relation, nil, 100)
 	if err != nil {
 		w.Fatal(err)
 	}

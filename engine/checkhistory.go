@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"stonetown/engine/internal/names"
 	"stonetown/engine/internal/work"
 	"stonetown/internal/tracing"
 	"stonetown/tuplestore"
@@ -219,7 +220,7 @@ func (w *walk) stateAt(ctx context.Context, m moment) (*state, error) {
 			return err
 		}
 		v := readView{engine: w.engine, limits: l, clock: func() time.Time { return m.instant }, at: s.at}
-		v.goCold(recorder{snapshot, s})
+		v.goCold(recorder{w.engine.snapshot(w.tenant, s.at), s})
 		c := check{
 			readView: v, req: &CheckRequest{Subject: w.request.Subject, Queries: []Query{w.request.Query}, Context: w.request.Context, Reasons: true},
 			response: &CheckResponse{Decisions: make([]Decision, 1)},
@@ -243,7 +244,7 @@ func (w *walk) lastChange(ctx context.Context, s *state) (*CheckChange, moment, 
 	rev := s.at.schemaRevision
 	cause := CausedByTypes
 	for _, l := range s.lookups {
-		touched, err := w.engine.store.Snapshot(w.tenant, s.revision).Touched(ctx, l)
+		touched, err := w.engine.snapshot(w.tenant, s.at).Touched(ctx, l)
 		if err != nil {
 			return nil, moment{}, expired(err)
 		}
@@ -281,7 +282,7 @@ func (w *walk) lastChange(ctx context.Context, s *state) (*CheckChange, moment, 
 
 // proof returns the stored relations that prove the answer at a state, with their authors.
 func (w *walk) proof(ctx context.Context, s *state) ([]tuplestore.Record, error) {
-	snapshot := w.engine.store.Snapshot(w.tenant, s.revision)
+	snapshot := w.engine.snapshot(w.tenant, s.at)
 	var proof []tuplestore.Record
 	for _, r := range s.decision.Reasons {
 		i := slices.IndexFunc(s.found, func(f tuplestore.Fact) bool { return f.Tuple.String() == r.Via })
@@ -319,7 +320,7 @@ func (w *walk) describe(ctx context.Context, c *CheckChange, newer, older *state
 	}
 	c.Actor = commits[0].Actor
 	lookups := slices.Concat(newer.lookups, older.lookups)
-	for _, change := range commits[0].Changes {
+	for _, change := range names.Changes(&commits[0], newer.at.compiled) {
 		if len(c.Changes) < historyChanges && slices.ContainsFunc(lookups, func(l tuplestore.Lookup) bool { return l.Requests(change.Tuple) }) {
 			c.Changes = append(c.Changes, change)
 		}

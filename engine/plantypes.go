@@ -24,7 +24,7 @@ type PlanRequest struct {
 // TypesPlan is the answer to a [PlanRequest]. All of it is of one revision.
 type TypesPlan struct {
 	Changes []TypeChange    // those of Put, of Delete, and of other types that renames change
-	Renamed []RenamedTuples // one for each rename; if one is not exact, the change cannot be made
+	Renamed []RenamedTuples // one for each rename
 	// Illegal are the stored tuples that the planned types do not allow. While there are any,
 	// the change cannot be made.
 	Illegal []IllegalTuples
@@ -87,11 +87,11 @@ func (e *Engine) PlanTypes(ctx context.Context, tenantID string, req PlanRequest
 	}
 	plan := &TypesPlan{Changes: p.changes, Version: at.typesVersion(tenantID), Token: at.token}
 	p.affect(at, plan)
-	snapshot := e.store.Snapshot(tenantID, at.revision)
+	snapshot := e.snapshot(tenantID, at)
 	gone := p.gone()
-	removed := forbidden(gone)
 	planned := at
 	planned.compiled = p.compiled
+	after := &assumed{Snapshot: e.snapshot(tenantID, planned), before: p.compiled, gone: forbidden(narrowed(p.renamed, p.compiled))}
 	if len(gone)+len(req.Renames) > 0 {
 		err = within(ctx, e.counts, tenantID, "engine.wait_to_count", func() (err error) {
 			if plan.Renamed, err = countRenamed(ctx, snapshot, req.Renames); err == nil {
@@ -108,7 +108,7 @@ func (e *Engine) PlanTypes(ctx context.Context, tenantID string, req PlanRequest
 		if err != nil {
 			return err
 		}
-		after, err := e.checkAt(ctx, p.snapshot(&assumed{Snapshot: snapshot, gone: removed}), planned, p.rename(req), l)
+		after, err := e.checkAt(ctx, after, planned, p.rename(req), l)
 		plan.Answers = make([]PlannedAnswer, len(before))
 		for i := range before {
 			plan.Answers[i] = PlannedAnswer{before[i], after[i]}

@@ -9,6 +9,7 @@ import (
 
 	"stonetown/engine/internal/eval"
 	"stonetown/engine/internal/graph"
+	"stonetown/engine/internal/names"
 	"stonetown/engine/internal/program"
 	"stonetown/engine/internal/traversal"
 	"stonetown/engine/internal/view"
@@ -68,12 +69,12 @@ func (e *Engine) readView(ctx context.Context, tenantID string, c Consistency, l
 			if v.at, err = e.past(ctx, tenantID, v.at, snapshot); err != nil {
 				return v, err
 			}
-			return v, v.goColdWith(ctx, tenantID, snapshot, c.Assume)
+			return v, v.goColdWith(ctx, tenantID, c.Assume)
 		}
 	}
 	if c.Assume.changesState() {
 		t.mu.RUnlock()
-		return v, v.goColdWith(ctx, tenantID, e.store.Snapshot(tenantID, v.at.revision), c.Assume)
+		return v, v.goColdWith(ctx, tenantID, c.Assume)
 	}
 	if e.resident.scant.Load() {
 		t.heat.add()
@@ -89,7 +90,7 @@ func (e *Engine) readView(ctx context.Context, tenantID string, c Consistency, l
 	}
 	t.mu.RUnlock()
 	t.startLoading()
-	v.goCold(e.store.Snapshot(tenantID, v.at.revision))
+	v.goCold(e.snapshot(tenantID, v.at))
 	v.describe(ctx)
 	return v, nil
 }
@@ -101,8 +102,9 @@ func (v *readView) describe(ctx context.Context) {
 	span.Bool("stonetown.resident", v.locked != nil || v.pinned != nil)
 }
 
-// goColdWith makes the view one of a snapshot after the changes of an assumption, if any.
-func (v *readView) goColdWith(ctx context.Context, tenantID string, snapshot tuplestore.Snapshot, a *Assumption) (err error) {
+// goColdWith makes the view one of its snapshot after the changes of an assumption, if any.
+func (v *readView) goColdWith(ctx context.Context, tenantID string, a *Assumption) (err error) {
+	snapshot := v.engine.snapshot(tenantID, v.at)
 	if a.changesState() {
 		if snapshot, err = v.assume(ctx, tenantID, snapshot, a); err != nil {
 			return err
@@ -139,7 +141,7 @@ func (e *Engine) coldView(ctx context.Context, tenantID string, c Consistency, l
 	v, err := e.readView(ctx, tenantID, c, l)
 	if err == nil && v.snapshot == nil {
 		v.leave()
-		v.goCold(e.store.Snapshot(tenantID, v.at.revision))
+		v.goCold(e.snapshot(tenantID, v.at))
 	}
 	return v, err
 }
@@ -171,6 +173,11 @@ func (v *readView) leave() {
 	v.lookups = v.lookups[:0]
 	scratches.Put(v.scratch)
 	v.scratch = nil
+}
+
+// snapshot returns the tuples at a position, by the names of its types.
+func (e *Engine) snapshot(tenantID string, at position) tuplestore.Snapshot {
+	return names.Snapshot(e.store.Snapshot(tenantID, at.revision), at.compiled)
 }
 
 // errStoredSchema is the error of an earlier revision whose schema this version of the product

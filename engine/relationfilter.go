@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"stonetown/engine/internal/names"
 	"stonetown/schema"
 	"stonetown/tuplestore"
 )
@@ -11,6 +12,10 @@ import (
 // maxExamined is the number of relations that one page examines, unless the filter selects
 // those of an index that are side by side.
 const maxExamined = 1000
+
+// ErrPosition: a list cannot go on where an earlier page ended, because renames have exchanged names
+// that it is about.
+var ErrPosition = names.ErrPosition
 
 // RelationFilter selects the relations that equal every non-empty field. It has at least the
 // type of the resource or that of the subject, because relations are stored by resource and
@@ -88,13 +93,14 @@ func (f RelationFilter) precondition(c *schema.Compiled) (tuplestore.Filter, err
 // FindRelations lists the relations that a filter selects, as they are written, after the
 // position that an earlier page ended with (nil: from the start), at most limit. They are in
 // the order of resource, relation and subject or, by a filter without a resource type, of
-// subject, resource and relation. A page can have fewer relations than limit, even none,
+// subject, resource and relation, by the names with which they are stored, which a position has,
+// too. A page can have fewer relations than limit, even none,
 // although there are more; next is its end, nil after the last one. FindRelations fails with
 // [*FilterError], [*InvalidSubjectError], [*UnknownTypeError] or [*UndefinedRelationError].
 func (e *Engine) FindRelations(ctx context.Context, tenantID string, f RelationFilter, after *tuplestore.Record, limit int) (page []tuplestore.Record, next *tuplestore.Record, err error) {
-	filter, err := e.filter(ctx, tenantID, f)
+	filter, at, err := e.filter(ctx, tenantID, f)
 	if err == nil {
-		page, next, err = e.store.Page(ctx, tenantID, filter, after, limit, maxExamined)
+		page, next, err = names.Page(ctx, e.store, tenantID, at.compiled, filter, after, limit, maxExamined)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("find relations: %w", err)
@@ -103,12 +109,13 @@ func (e *Engine) FindRelations(ctx context.Context, tenantID string, f RelationF
 }
 
 // filter validates a filter by the newest schema.
-func (e *Engine) filter(ctx context.Context, tenantID string, f RelationFilter) (tuplestore.Filter, error) {
+func (e *Engine) filter(ctx context.Context, tenantID string, f RelationFilter) (tuplestore.Filter, position, error) {
 	at, err := e.tenant(tenantID).at(ctx, true)
 	if err != nil {
-		return tuplestore.Filter{}, err
+		return tuplestore.Filter{}, at, err
 	}
-	return f.store(at.compiled)
+	filter, err := f.store(at.compiled)
+	return filter, at, err
 }
 
 // RelationDeletion asks to delete relations by a filter.
@@ -174,7 +181,7 @@ func (e *Engine) deleteRelations(ctx context.Context, tenantID string, d Relatio
 // deletable returns ops that delete the first selected relations, if they still exist, and
 // the position after which there may be more.
 func (e *Engine) deletable(ctx context.Context, tenantID string, d RelationDeletion) (ops []WriteOp, next *tuplestore.Record, err error) {
-	filter, err := e.filter(ctx, tenantID, d.RelationFilter)
+	filter, at, err := e.filter(ctx, tenantID, d.RelationFilter)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -182,7 +189,7 @@ func (e *Engine) deletable(ctx context.Context, tenantID string, d RelationDelet
 	var last *tuplestore.Record // of ops
 	for range deletionPages {
 		var page []tuplestore.Record
-		page, next, err = e.store.Page(ctx, tenantID, filter, next, d.Limit+1, maxExamined)
+		page, next, err = names.Page(ctx, e.store, tenantID, at.compiled, filter, next, d.Limit+1, maxExamined)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -191,7 +198,7 @@ func (e *Engine) deletable(ctx context.Context, tenantID string, d RelationDelet
 				continue
 			}
 			if len(ops) == d.Limit {
-				return ops, last, nil
+				return ops, names.Position(last, at.compiled), nil
 			}
 			last = &r
 			ops = append(ops, WriteOp{Delete: true, IfPresent: true, Resource: r.Object, Relation: r.Relation, Subject: r.Subject})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"stonetown/engine/internal/graph"
+	"stonetown/engine/internal/names"
 	"stonetown/engine/internal/program"
 	"stonetown/tuplestore"
 )
@@ -144,12 +145,26 @@ func (l *tooLarge) hasShrunk() bool {
 // load reads the tenant's tuples into a graph and publishes it. It returns the number of
 // tuples.
 func (t *tenant) load(ctx context.Context) (tuples int64, err error) {
-	e := t.engine
-	release, err := e.resident.admit(ctx)
+	release, err := t.engine.resident.admit(ctx)
 	if err != nil {
 		return tuples, err
 	}
 	defer release()
+	err = errRenamed
+	for errors.Is(err, errRenamed) {
+		tuples, err = t.loadGraph(ctx)
+	}
+	if err != nil {
+		return tuples, err
+	}
+	t.engine.stats.loads.Add(1)
+	t.account()
+	return tuples, nil
+}
+
+// loadGraph is load once. The error is errRenamed if the tenant renamed something meanwhile.
+func (t *tenant) loadGraph(ctx context.Context) (tuples int64, err error) {
+	e := t.engine
 	head, document, err := e.store.Latest(ctx, t.id)
 	if err != nil {
 		return tuples, err
@@ -159,7 +174,7 @@ func (t *tenant) load(ctx context.Context) (tuples int64, err error) {
 		return tuples, err
 	}
 	g := graph.New()
-	for record, err := range e.store.Snapshot(t.id, head.Revision).Scan(ctx, tuplestore.Filter{Presence: tuplestore.WithPresence}) {
+	for record, err := range e.snapshot(t.id, t.positionAt(head, compiled)).Scan(ctx, tuplestore.Filter{Presence: tuplestore.WithPresence}) {
 		if err != nil {
 			return tuples, err
 		}
@@ -174,20 +189,23 @@ func (t *tenant) load(ctx context.Context) (tuples int64, err error) {
 			return tuples, err
 		}
 		for i := range commits {
-			for _, change := range commits[i].Changes {
-				g.Apply(change)
-			}
 			head.Revision = commits[i].Revision
 			if commits[i].Schema != nil {
 				head.SchemaRevision = head.Revision
-				if compiled, err = compileDocument(commits[i].Schema); err != nil {
+				after, err := compileDocument(commits[i].Schema)
+				if err != nil {
 					return tuples, err
 				}
+				if !names.Rename(g, compiled, after) {
+					return tuples, errRenamed
+				}
+				compiled = after
+			}
+			for _, change := range names.Changes(&commits[i], compiled) {
+				g.Apply(change)
 			}
 		}
 	}
-	e.stats.loads.Add(1)
-	t.account()
 	return tuples, nil
 }
 

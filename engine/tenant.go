@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"stonetown/engine/internal/graph"
+	"stonetown/engine/internal/names"
 	"stonetown/engine/internal/program"
 	"stonetown/internal/tracing"
 	"stonetown/schema"
@@ -151,6 +152,9 @@ func (t *tenant) refresh() error {
 // errNotFollowed is the error of a tenant without a graph that the changelog can move.
 var errNotFollowed = errors.New("no graph to move forward")
 
+// errRenamed is the error of a commit whose renames a graph cannot follow.
+var errRenamed = errors.New("the graph has names before renames")
+
 // changesAtOnce is the number of commits in one read of the changelog.
 const changesAtOnce = 256
 
@@ -173,7 +177,12 @@ func (t *tenant) follow(ctx context.Context) error {
 			return err
 		}
 		for i := range commits {
-			if err := t.apply(&commits[i]); err != nil {
+			err := t.apply(&commits[i])
+			if errors.Is(err, errRenamed) {
+				t.drop()
+				return errNotFollowed
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -188,9 +197,12 @@ func (t *tenant) follow(ctx context.Context) error {
 
 // apply applies one commit to the resident graph, unless another call has done so.
 func (t *tenant) apply(c *tuplestore.Commit) error {
-	compiled, err := compileDocument(c.Schema)
-	if err != nil {
-		return err
+	var compiled *schema.Compiled
+	if c.Schema != nil {
+		var err error
+		if compiled, err = compileDocument(c.Schema); err != nil {
+			return err
+		}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -200,14 +212,19 @@ func (t *tenant) apply(c *tuplestore.Commit) error {
 	case c.Revision <= t.position.revision:
 		return nil
 	}
-	for _, change := range c.Changes {
+	if c.Schema != nil {
+		if !names.Rename(t.graph, t.position.compiled, compiled) {
+			return errRenamed
+		}
+		t.position.schemaRevision = c.Revision
+		t.position.compiled = compiled
+	}
+	for _, change := range names.Changes(c, t.position.compiled) {
 		t.graph.Apply(change)
 	}
 	t.position.revision = c.Revision
 	t.position.token = encodeToken(t.id, t.position.epoch, c.Revision)
 	if c.Schema != nil {
-		t.position.schemaRevision = c.Revision
-		t.position.compiled = compiled
 		t.program = program.New(compiled, t.graph)
 	}
 	return nil

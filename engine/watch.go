@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"stonetown/engine/internal/names"
+	"stonetown/schema"
 	"stonetown/tuplestore"
 )
 
@@ -29,7 +31,10 @@ type WatchEvent struct {
 	Changes []tuplestore.Change
 	// SchemaChanged: the resource types changed.
 	SchemaChanged bool
-	Heartbeat     bool
+	// Renamed are the types and relations that have got new names. All relations and resources have
+	// these from this event on: they are not among Changes, which have the names after it.
+	Renamed   []schema.Rename
+	Heartbeat bool
 	// Decisions are those that the commit changed, of a watch for decisions, in the order of their
 	// resources and subjects. A commit that changed none has no event.
 	Decisions []DecisionChange
@@ -54,13 +59,17 @@ func (e *Engine) Watch(ctx context.Context, tenantID string, req WatchRequest, e
 	if req.Heartbeat <= 0 {
 		req.Heartbeat = watchHeartbeat
 	}
-	after, epoch, err := e.watchFrom(ctx, tenantID, req.After)
+	now, err := e.tenant(tenantID).at(ctx, true)
 	if err != nil {
 		return fmt.Errorf("watch: %w", err)
 	}
-	w := watcher{engine: e, tenant: tenantID, epoch: epoch, after: after, emit: emit, beat: req.Heartbeat}
+	after, types, err := e.watchFrom(ctx, tenantID, now, req.After)
+	if err != nil {
+		return fmt.Errorf("watch: %w", err)
+	}
+	w := watcher{engine: e, tenant: tenantID, epoch: now.epoch, after: after, types: types, emit: emit, beat: req.Heartbeat}
 	if req.Decisions != nil {
-		if err := w.watchDecisions(ctx, *req.Decisions); err != nil {
+		if err := w.watchDecisions(now, *req.Decisions); err != nil {
 			return fmt.Errorf("watch: %w", err)
 		}
 		defer w.decisions.account(0)
@@ -71,22 +80,22 @@ func (e *Engine) Watch(ctx context.Context, tenantID string, req WatchRequest, e
 	return w.run(ctx)
 }
 
-// watchFrom returns the revision that a watch starts after.
-func (e *Engine) watchFrom(ctx context.Context, tenantID, token string) (tuplestore.Revision, string, error) {
-	head, err := e.store.Head(ctx, tenantID)
-	if err != nil || token == "" {
-		return head.Revision, head.Epoch, err
+// watchFrom returns the revision that a watch starts after, and its types.
+func (e *Engine) watchFrom(ctx context.Context, tenantID string, now position, token string) (tuplestore.Revision, *schema.Compiled, error) {
+	if token == "" {
+		return now.revision, now.compiled, nil
 	}
 	epoch, after, err := decodeToken(tenantID, token)
 	switch {
 	case err != nil:
-		return 0, "", err
-	case epoch != head.Epoch && (epoch != "" || after > 0): // a history has no epoch before its first revision
-		return 0, "", ErrTokenExpired
-	case after > head.Revision:
-		return 0, "", ErrTokenUnknown
+		return 0, nil, err
+	case epoch != now.epoch && (epoch != "" || after > 0): // a history has no epoch before its first revision
+		return 0, nil, ErrTokenExpired
+	case after > now.revision:
+		return 0, nil, ErrTokenUnknown
 	}
-	return after, head.Epoch, nil
+	at, err := e.past(ctx, tenantID, now, e.store.Snapshot(tenantID, after))
+	return after, at.compiled, err
 }
 
 type watcher struct {
@@ -94,6 +103,7 @@ type watcher struct {
 	tenant string
 	epoch  string
 	after  tuplestore.Revision
+	types  *schema.Compiled // of the revision after
 	emit   func(WatchEvent) error
 	beat   time.Duration
 	last   time.Time // when the last event was emitted
@@ -132,8 +142,17 @@ func (w *watcher) sendAll(commits []tuplestore.Commit) error {
 	for i := range commits {
 		c := &commits[i]
 		w.after = c.Revision
-		err := w.send(WatchEvent{At: c.At, Actor: c.Actor, Changes: c.Changes, SchemaChanged: c.Schema != nil})
-		if err != nil {
+		ev := WatchEvent{At: c.At, Actor: c.Actor, SchemaChanged: c.Schema != nil}
+		if c.Schema != nil {
+			after, err := compileDocument(c.Schema)
+			if err != nil {
+				return fmt.Errorf("watch: %w", err)
+			}
+			ev.Renamed = schema.Renamed(w.types.Types, after.Types)
+			w.types = after
+		}
+		ev.Changes = names.Changes(c, w.types)
+		if err := w.send(ev); err != nil {
 			return err
 		}
 	}

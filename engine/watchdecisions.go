@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"stonetown/engine/internal/decisions"
+	"stonetown/engine/internal/names"
 	"stonetown/engine/internal/work"
 	"stonetown/internal/fair"
 	"stonetown/schema"
@@ -61,7 +62,6 @@ const (
 type decisionWatch struct {
 	WatchedDecisions
 	watcher  *watcher
-	compiled *schema.Compiled
 	follower *decisions.Follower // nil: the types have no such decisions
 	bytes    int64               // the part of Engine.watched
 }
@@ -81,40 +81,28 @@ func (d WatchedDecisions) question(c *schema.Compiled) (decisions.Question, erro
 }
 
 // watchDecisions prepares a watcher for decisions, which the newest types must have.
-func (w *watcher) watchDecisions(ctx context.Context, about WatchedDecisions) error {
-	at, err := w.engine.tenant(w.tenant).at(ctx, true)
-	if err != nil {
+func (w *watcher) watchDecisions(now position, about WatchedDecisions) error {
+	if _, err := about.question(now.compiled); err != nil {
 		return err
-	}
-	if _, err := about.question(at.compiled); err != nil {
-		return err
-	}
-	compiled := at.compiled
-	if w.after < at.schemaRevision {
-		document, _, err := w.engine.store.Snapshot(w.tenant, w.after).Schema(ctx)
-		if err != nil {
-			return expired(err)
-		}
-		if compiled, err = compileDocument(document); err != nil {
-			return err
-		}
 	}
 	w.decisions = &decisionWatch{WatchedDecisions: about, watcher: w}
-	w.decisions.begin(compiled)
+	w.decisions.begin()
 	return nil
 }
 
-// begin begins to follow decisions under types, after the watcher's position.
-func (d *decisionWatch) begin(c *schema.Compiled) {
-	d.compiled, d.follower = c, nil
-	if q, err := d.question(c); err == nil {
-		d.follower = decisions.New(q, c, d.watcher.after, d.find)
+// begin begins to follow decisions after the watcher's position.
+func (d *decisionWatch) begin() {
+	w := d.watcher
+	d.follower = nil
+	if q, err := d.question(w.types); err == nil {
+		d.follower = decisions.New(q, w.types, w.after, d.find)
 	}
 }
 
 func (d *decisionWatch) find(ctx context.Context, rev tuplestore.Revision, l tuplestore.Lookup) ([]tuplestore.Fact, error) {
 	d.watcher.engine.stats.coldReads.Add(1)
-	found, err := d.watcher.engine.store.Snapshot(d.watcher.tenant, rev).Find(ctx, l)
+	snapshot := d.watcher.engine.snapshot(d.watcher.tenant, position{revision: rev, compiled: d.watcher.types})
+	found, err := snapshot.Find(ctx, l)
 	return found, expired(err)
 }
 
@@ -125,10 +113,11 @@ func (d *decisionWatch) send(ctx context.Context, commits []tuplestore.Commit) e
 		var outcomes []decisions.Outcome
 		var err error
 		reason := "too_many"
+		var renamed []schema.Rename
 		switch types := slices.IndexFunc(commits, func(c tuplestore.Commit) bool { return c.Schema != nil }); {
 		case types == 0:
 			reason = "resource_types"
-			outcomes, err = d.changeTypes(&commits[0])
+			outcomes, renamed, err = d.changeTypes(&commits[0])
 		case types < 0:
 			outcomes, err = d.follow(ctx, commits)
 		default:
@@ -142,7 +131,7 @@ func (d *decisionWatch) send(ctx context.Context, commits []tuplestore.Commit) e
 			w.after = c.Revision
 			ev := WatchEvent{At: c.At, Actor: c.Actor, Decisions: of.Changes}
 			if of.Scope != nil {
-				ev.Scope = &DecisionScope{reason, *of.Scope}
+				ev.Scope, ev.Renamed = &DecisionScope{reason, *of.Scope}, renamed
 			}
 			if of.Scope == nil && len(of.Changes) == 0 {
 				continue
@@ -166,7 +155,7 @@ func (d *decisionWatch) follow(ctx context.Context, commits []tuplestore.Commit)
 		return make([]decisions.Outcome, len(commits)), nil
 	}
 	w := d.watcher
-	commits = commits[:min(decisionsAtOnce, len(commits))]
+	commits = names.Commits(commits[:min(decisionsAtOnce, len(commits))], w.types)
 	for {
 		var outcomes []decisions.Outcome
 		err := w.engine.attemptHeavy(ctx, w.tenant, func(l work.Limits) (err error) {
@@ -210,31 +199,45 @@ func (d *decisionWatch) account(bytes int64) (all int64) {
 	return all
 }
 
-// changeTypes returns the outcome of a commit that changed the types.
-func (d *decisionWatch) changeTypes(c *tuplestore.Commit) ([]decisions.Outcome, error) {
+// changeTypes returns the outcome of a commit that changed the types, and what it renamed.
+func (d *decisionWatch) changeTypes(c *tuplestore.Commit) ([]decisions.Outcome, []schema.Rename, error) {
 	after, err := compileDocument(c.Schema)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	outcome := decisions.Outcome{}
-	if d.mayDiffer(after, len(c.Changes) > 0) {
+	renamed := schema.Renamed(d.watcher.types.Types, after.Types)
+	if d.mayDiffer(after, renamed, len(c.Changes) > 0) {
 		outcome.Scope = new(decisions.Scope)
 	}
-	d.watcher.after = c.Revision
-	d.begin(after)
-	return []decisions.Outcome{outcome}, nil
+	d.watcher.after, d.watcher.types = c.Revision, after
+	d.begin()
+	return []decisions.Outcome{outcome}, renamed, nil
 }
 
 // mayDiffer reports whether decisions may change with the types, and with relations if these
 // change with them.
-func (d *decisionWatch) mayDiffer(after *schema.Compiled, relations bool) bool {
-	was, err := d.question(d.compiled)
+func (d *decisionWatch) mayDiffer(after *schema.Compiled, renamed []schema.Rename, relations bool) bool {
+	types := d.watcher.types
+	was, err := d.question(types)
 	is, errAfter := d.question(after)
 	switch {
 	case err != nil && errAfter != nil:
 		return false
-	case err != nil || errAfter != nil || was != is || relations:
+	case err != nil || errAfter != nil || relations:
 		return true
 	}
-	return slices.Contains(schema.Affected(d.compiled, after), schema.RelationName{Type: was.Type, Relation: was.Relation})
+	// Renames alone change no decision, but they can change what the question is about.
+	if len(renamed) > 0 {
+		renaming, err := types.Rename(renamed)
+		if err != nil { // it depends on other parts of the change
+			return true
+		}
+		if types, err = schema.Compile(renaming.Types); err != nil {
+			return true
+		}
+		n := &renaming.Names
+		was.Type, was.Relation, was.Kind = n.Type(was.Type), n.Relation(was.Type, was.Relation), names.Subject(n, was.Kind)
+	}
+	return was != is || slices.Contains(schema.Affected(types, after), schema.RelationName{Type: is.Type, Relation: is.Relation})
 }

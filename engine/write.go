@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"stonetown/engine/internal/names"
+	"stonetown/internal/sqldb"
 	"stonetown/internal/tracing"
 	"stonetown/schema"
 	"stonetown/tuplestore"
@@ -153,6 +155,16 @@ func (o Origin) write() tuplestore.Write {
 	return tuplestore.Write{Actor: o.Actor, CommitID: o.CommitID, Also: o.Also, Alone: o.Alone, Attach: o.Attach, Event: o.Event}
 }
 
+// writeOf begins a write about a resource.
+func (o Origin) writeOf(at position, resource tuplestore.Object) tuplestore.Write {
+	w := o.write()
+	if o.AlsoOf != nil {
+		stored := names.StoredObject(resource, at.compiled)
+		w.Also = func(ctx context.Context, tx *sqldb.Tx) error { return o.AlsoOf(ctx, tx, stored) }
+	}
+	return w
+}
+
 // opError translates the store's error of an op.
 func opError(err error) error {
 	var conflict *tuplestore.ConflictError
@@ -178,7 +190,7 @@ func (e *Engine) Register(ctx context.Context, tenantID string, o tuplestore.Obj
 		if !at.compiled.HasType(o.Type) {
 			return tuplestore.Write{}, &UnknownTypeError{Type: o.Type}
 		}
-		w := origin.write()
+		w := origin.writeOf(at, o)
 		w.Ops = []tuplestore.Op{{Kind: tuplestore.Create, Tuple: tuplestore.Presence(o)}}
 		return w, nil
 	})
@@ -197,7 +209,7 @@ func (e *Engine) Alter(ctx context.Context, tenantID string, o tuplestore.Object
 			return tuplestore.Write{}, &UnknownTypeError{Type: o.Type}
 		}
 		// To delete the presence requires it, and to create it again has no net effect.
-		w := origin.write()
+		w := origin.writeOf(at, o)
 		w.Ops = []tuplestore.Op{
 			{Kind: tuplestore.Delete, Tuple: presence},
 			{Kind: tuplestore.Create, Tuple: presence},
@@ -218,7 +230,7 @@ func (e *Engine) Unregister(ctx context.Context, tenantID string, o tuplestore.O
 		if !at.compiled.HasType(o.Type) {
 			return tuplestore.Write{}, &UnknownTypeError{Type: o.Type}
 		}
-		w := origin.write()
+		w := origin.writeOf(at, o)
 		w.Ops = []tuplestore.Op{
 			{Kind: tuplestore.Delete, Tuple: tuplestore.Presence(o)},
 			{Kind: tuplestore.DeleteMatching, Match: tuplestore.Filter{ObjectType: o.Type, ObjectID: o.ID}},
@@ -313,7 +325,7 @@ func (e *Engine) commit(ctx context.Context, tenantID string, validate func(posi
 			return tuplestore.Result{}, "", err
 		}
 		w.IfSchema = &at.schemaRevision
-		result, err = e.store.Write(ctx, tenantID, w)
+		result, err = names.Write(ctx, e.store, tenantID, w, at.compiled)
 		if errors.Is(err, tuplestore.ErrSchemaChanged) && attempt < schemaAttempts {
 			continue
 		}

@@ -228,7 +228,7 @@ func (d *Directory) Members(ctx context.Context, tenantID, groupID string, after
 		op := membership(groupID, after.UserID)
 		last = &tuplestore.Record{Fact: tuplestore.Fact{Tuple: tuplestore.Tuple{Object: op.Resource, Relation: op.Relation, Subject: op.Subject}}}
 	}
-	records, err := d.relations.Relations(ctx, tenantID, groupObject(groupID), schema.GroupMember, last, limit)
+	records, _, err := d.relations.Relations(ctx, tenantID, groupObject(groupID), schema.GroupMember, last, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list members: %w", err)
 	}

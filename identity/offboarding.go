@@ -18,7 +18,7 @@ import (
 type Relations interface {
 	Write(ctx context.Context, tenantID string, req engine.WriteRequest) (engine.WriteResponse, error)
 	Unregister(ctx context.Context, tenantID string, o tuplestore.Object, origin engine.Origin) (token string, err error)
-	Relations(ctx context.Context, tenantID string, o tuplestore.Object, relation string, after *tuplestore.Record, limit int) ([]tuplestore.Record, error)
+	Relations(ctx context.Context, tenantID string, o tuplestore.Object, relation string, after *tuplestore.Record, limit int) (page []tuplestore.Record, next *tuplestore.Record, err error)
 	Naming(ctx context.Context, tenantID, typ string, subject tuplestore.Object, after *tuplestore.Record, limit int) ([]tuplestore.Record, error)
 	Forget(ctx context.Context, tenantID string, subject tuplestore.Object, origin engine.Origin) (token string, err error)
 	// RelationsIn and NamingIn are Relations and Naming within a transaction.

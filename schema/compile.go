@@ -22,6 +22,7 @@ type Compiled struct {
 
 	byName    map[string]*Type
 	relations map[relationKey]*relationInfo
+	stored    *StoredNames
 	// conditions by type and name
 	conditions map[relationKey]*condition.Condition
 }
@@ -132,6 +133,7 @@ func Compile(types []Type) (*Compiled, error) {
 		return nil, err
 	}
 	c.flatten()
+	c.stored = storedNames(types)
 	return c, nil
 }
 

@@ -59,12 +59,27 @@ type (
 // evaluating all as any.
 const storedTupleToUsersetAll Kind = "tuple_to_userset_all"
 
+// storeName writes the name of a type or a relation with its stored name, if that is another one, as
+// name=stored. A process of an earlier release refuses the document, because that is not a name;
+// it would otherwise look for the tuples by the wrong name.
+func storeName(name, stored string) string {
+	if stored == "" {
+		return name
+	}
+	return name + "=" + stored
+}
+
+func loadName(text string) (name, stored string) {
+	name, stored, _ = strings.Cut(text, "=")
+	return name, stored
+}
+
 // Encode writes the types as the document that [Decode] reads.
 func Encode(types []Type) []byte {
 	doc := storedDocument{Types: make([]storedType, 0, len(types))}
 	for _, t := range types {
 		st := storedType{
-			Name: t.Name, Description: t.Description, Deprecated: t.Deprecated, Actions: t.Actions,
+			Name: storeName(t.Name, t.Stored), Description: t.Description, Deprecated: t.Deprecated, Actions: t.Actions,
 			CreatedAt: t.CreatedAt.UTC(), UpdatedAt: t.UpdatedAt.UTC(),
 		}
 		for _, d := range t.Conditions {
@@ -76,7 +91,7 @@ func Encode(types []Type) []byte {
 		}
 		for _, r := range t.Relations {
 			sr := storedRelation{
-				Name: r.Name, Rewrites: storeRewrites(r.Rewrites),
+				Name: storeName(r.Name, r.Stored), Rewrites: storeRewrites(r.Rewrites),
 				Cardinality: r.Cardinality, OnSecond: r.OnSecond, Deprecated: r.Deprecated,
 			}
 			if r.Subjects != nil {
@@ -108,9 +123,10 @@ func Decode(document []byte) ([]Type, error) {
 	types := make([]Type, 0, len(doc.Types))
 	for _, st := range doc.Types {
 		t := Type{
-			Name: st.Name, Description: st.Description, Deprecated: st.Deprecated, Actions: st.Actions,
+			Description: st.Description, Deprecated: st.Deprecated, Actions: st.Actions,
 			CreatedAt: st.CreatedAt, UpdatedAt: st.UpdatedAt,
 		}
+		t.Name, t.Stored = loadName(st.Name)
 		for _, sc := range st.Conditions {
 			d := condition.Definition{Name: sc.Name, Expression: sc.Expression}
 			for _, p := range sc.Parameters {
@@ -120,9 +136,10 @@ func Decode(document []byte) ([]Type, error) {
 		}
 		for _, sr := range st.Relations {
 			r := Relation{
-				Name: sr.Name, Rewrites: loadRewrites(sr.Rewrites),
+				Rewrites:    loadRewrites(sr.Rewrites),
 				Cardinality: sr.Cardinality, OnSecond: sr.OnSecond, Deprecated: sr.Deprecated,
 			}
+			r.Name, r.Stored = loadName(sr.Name)
 			if sr.Subjects != nil {
 				r.Subjects = make([]SubjectType, 0, len(sr.Subjects))
 				for _, text := range sr.Subjects {

@@ -32,7 +32,9 @@ import (
 
 // Type is a resource type: the relations of its resources and how each is derived.
 type Type struct {
-	Name        string
+	Name string
+	// Stored is the name of the type in stored tuples; empty: Name. See [StoredNames].
+	Stored      string
 	Description string
 	// Deprecated says what to use instead; empty: the type is not deprecated.
 	Deprecated string
@@ -50,6 +52,8 @@ type Type struct {
 // Relation is a named set of subjects of each resource of a type.
 type Relation struct {
 	Name string
+	// Stored is the name of the relation in stored tuples; empty: Name.
+	Stored string
 	// Rewrites are the sources of the set, united. Without any, the relation is direct: its
 	// set is the subjects of its tuples.
 	Rewrites []Rewrite

@@ -39,17 +39,16 @@ func (e *RenameError) Error() string { return e.Message }
 type Renaming struct {
 	// Types are the types with their new names, and with those in all references.
 	Types []Type
+	Names
 
-	renames   []Rename
-	types     map[string]string
-	relations map[relationKey]string
+	renames []Rename
 }
 
 // Rename renames types and relations. Every action of every resource has the same subjects
 // as before if the tuples are renamed, too: also an action that has the name of a renamed
 // relation, which becomes an action of the type. Errors: [*RenameError].
 func (c *Compiled) Rename(renames []Rename) (*Renaming, error) {
-	n := &Renaming{renames: renames, types: map[string]string{}, relations: map[relationKey]string{}}
+	n := &Renaming{renames: renames, Names: newNames()}
 	for i := range renames {
 		if err := n.add(c, i); err != nil {
 			return nil, err
@@ -69,25 +68,9 @@ func (c *Compiled) Rename(renames []Rename) (*Renaming, error) {
 	return n, nil
 }
 
-// Type returns the new name of a type.
-func (n *Renaming) Type(name string) string {
-	if to, ok := n.types[name]; ok {
-		return to
-	}
-	return name
-}
-
-// Relation returns the new name of a relation of a type, which has the name before.
-func (n *Renaming) Relation(typ, name string) string {
-	if to, ok := n.relations[relationKey{typ, name}]; ok {
-		return to
-	}
-	return name
-}
-
 // Reverse returns the renaming from the new names to those before. It has no Types.
 func (n *Renaming) Reverse() *Renaming {
-	back := &Renaming{types: map[string]string{}, relations: map[relationKey]string{}}
+	back := &Renaming{Names: newNames()}
 	for from, to := range n.types {
 		back.types[to] = from
 	}
@@ -132,7 +115,8 @@ func (n *Renaming) add(c *Compiled, i int) error {
 			return fail("to", "duplicate", "%q is a new name for the second time", r.To)
 		}
 	}
-	if taken {
+	freed := slices.ContainsFunc(n.renames, func(other Rename) bool { return other.Type == r.Type && other.From == r.To })
+	if taken && (!freed || r.From == r.To) {
 		return fail("to", "exists", "the name %q is in use", r.To)
 	}
 	if r.Type == "" {
@@ -146,11 +130,17 @@ func (n *Renaming) add(c *Compiled, i int) error {
 // rename returns a type with the new names.
 func (n *Renaming) rename(c *Compiled, t *Type) (Type, error) {
 	out := *t
-	out.Name = n.Type(t.Name)
+	out.Name, out.Stored = n.Type(t.Name), t.stored()
+	if out.Stored == out.Name {
+		out.Stored = ""
+	}
 	out.Relations = make([]Relation, len(t.Relations))
 	for i, r := range t.Relations {
 		renamed := r
-		renamed.Name, renamed.Rewrites = n.Relation(t.Name, r.Name), nil
+		renamed.Name, renamed.Stored, renamed.Rewrites = n.Relation(t.Name, r.Name), r.stored(), nil
+		if renamed.Stored == renamed.Name {
+			renamed.Stored = ""
+		}
 		for j := range r.Rewrites {
 			rw, err := n.rewrite(c, t, &r.Rewrites[j])
 			if err != nil {

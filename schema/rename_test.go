@@ -2,6 +2,7 @@ package schema
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,6 +21,11 @@ func rename(t *testing.T, types []Type, renames ...Rename) (*Renaming, error) {
 		}
 	}
 	return n, err
+}
+
+func stored(name string, r Relation) Relation {
+	r.Stored = name
+	return r
 }
 
 // Renames change every reference, and keep the meaning of actions.
@@ -42,13 +48,13 @@ func TestRename(t *testing.T) {
 	}
 	want := []Type{
 		{
-			Name: "area", Actions: map[string]string{"view": "reader", "viewer": "reader"},
-			Relations: []Relation{relation("parent").of("area"), relation("reader").of("user", "area#reader", "area:*", "doc#seer")},
+			Name: "area", Stored: "folder", Actions: map[string]string{"view": "reader", "viewer": "reader"},
+			Relations: []Relation{relation("parent").of("area"), stored("viewer", relation("reader").of("user", "area#reader", "area:*", "doc#seer"))},
 		},
 		{
 			Name: "doc", Actions: map[string]string{"read": "seer", "view": "seer", "viewer": "seer", "parent": "container"},
 			Relations: []Relation{
-				relation("container").of("area"), relation("seer"), relation("barred"),
+				stored("parent", relation("container").of("area")), stored("viewer", relation("seer")), relation("barred"),
 				relation("editor", except(computed("seer"), arrowTo("container", "reader"))),
 			},
 		},
@@ -134,14 +140,39 @@ func TestRenameErrors(t *testing.T) {
 			t.Errorf("%v: %+v, want %s", renames, err, want)
 		}
 	}
-	// Names are those before all renames, so they cannot be exchanged.
-	for _, renames := range [][]Rename{
-		{{From: "doc", To: "folder"}, {From: "folder", To: "area"}},
-		{{Type: "doc", From: "b", To: "x"}, {Type: "doc", From: "a", To: "b"}},
-	} {
-		var wrong *RenameError
-		if _, err := rename(t, types, renames...); !errors.As(err, &wrong) || wrong.Reason != "exists" {
-			t.Errorf("%v: %v", renames, err)
-		}
+}
+
+// A name that another rename gives up can be had in the same change.
+func TestRenamesTakeNames(t *testing.T) {
+	types := []Type{{Name: "doc", Relations: []Relation{relation("a"), relation("b").of("folder")}}, {Name: "folder"}}
+	n, err := rename(t, types,
+		Rename{From: "doc", To: "folder"}, Rename{From: "folder", To: "doc"},
+		Rename{Type: "doc", From: "b", To: "x"}, Rename{Type: "doc", From: "a", To: "b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Type{
+		{
+			Name: "folder", Stored: "doc", Actions: map[string]string{"a": "b", "b": "x"},
+			Relations: []Relation{stored("a", relation("b")), stored("b", relation("x").of("doc"))},
+		},
+		{Name: "doc", Stored: "folder", Relations: []Relation{}},
+	}
+	if diff := cmp.Diff(want, n.Types); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if got := Renamed(types, n.Types); !slices.Equal(got, []Rename{
+		{From: "doc", To: "folder"}, {Type: "doc", From: "a", To: "b"}, {Type: "doc", From: "b", To: "x"}, {From: "folder", To: "doc"},
+	}) {
+		t.Errorf("renamed %v", got)
+	}
+	back, err := rename(t, n.Types,
+		Rename{From: "folder", To: "doc"}, Rename{From: "doc", To: "folder"},
+		Rename{Type: "folder", From: "b", To: "a"}, Rename{Type: "folder", From: "x", To: "b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(types[0].Relations, back.Types[0].Relations); diff != "" || back.Types[0].Stored != "" || back.Types[1].Stored != "" {
+		t.Errorf("back: %+v", back.Types)
 	}
 }

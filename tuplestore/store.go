@@ -289,29 +289,10 @@ type Precondition struct {
 // Op is one change to the tuples.
 type Op struct {
 	Kind      OpKind
-	Tuple     Tuple     // not of DeleteMatching and Rename
+	Tuple     Tuple     // not of DeleteMatching
 	Qualifier Qualifier // Create, CreateNew; of Expire, ExpiresAt
 	Others    Others    // Create, CreateNew
-	Match     Filter    // DeleteMatching, Rename
-	To        Names     // Rename
-}
-
-// Matches reports whether the op concerns the tuples that Match selects, instead of Tuple.
-func (op Op) Matches() bool { return op.Kind == DeleteMatching || op.Kind == Rename }
-
-// Names are names in a tuple that replace those that it has; an empty one replaces none.
-type Names struct {
-	ObjectType, Relation         string
-	SubjectType, SubjectRelation string
-}
-
-// In returns the tuple with the names.
-func (n Names) In(t Tuple) Tuple {
-	t.Object.Type = cmp.Or(n.ObjectType, t.Object.Type)
-	t.Relation = cmp.Or(n.Relation, t.Relation)
-	t.Subject.Type = cmp.Or(n.SubjectType, t.Subject.Type)
-	t.Subject.Relation = cmp.Or(n.SubjectRelation, t.Subject.Relation)
-	return t
+	Match     Filter    // DeleteMatching
 }
 
 // Others is what a Create or CreateNew does with the other tuples of its node. Those that have
@@ -334,10 +315,6 @@ const (
 	Expire                       // deletes a tuple if it exists and expired at or before Qualifier.ExpiresAt
 	CreateNew                    // creating an existing tuple is a conflict, unless it has expired
 	DeleteExisting               // deletes a tuple if it exists
-	// Rename replaces each tuple that matches, if any, by the one with the names of To, which
-	// gets its qualifier even if it exists. The status is Updated. It reads all tuples with the
-	// new names that could be in the way, of which there should be few.
-	Rename
 )
 
 // Status is the outcome of an [Op].

@@ -166,7 +166,7 @@ func (h *Handlers) storedSets(ctx context.Context, tenant string) iter.Seq2[asse
 			}
 			var set assertions.Set
 			if err == nil {
-				set, err = readSet(stored)
+				set = readSet(stored)
 			}
 			if !yield(set, err) || err != nil {
 				return
@@ -175,16 +175,18 @@ func (h *Handlers) storedSets(ctx context.Context, tenant string) iter.Seq2[asse
 	}
 }
 
-func readSet(stored assertions.Stored) (assertions.Set, error) {
+// readSet reads a stored set. Another release can have stored one that this one does not read.
+func readSet(stored assertions.Stored) assertions.Set {
 	var in AssertionSetInput
-	if err := json.Unmarshal(stored.Document, &in); err != nil {
-		return assertions.Set{}, fmt.Errorf("stored assertions: %w", err)
+	err := json.Unmarshal(stored.Document, &in)
+	var set assertions.Set
+	if err == nil {
+		set, err = setOf(stored.Name, in)
 	}
-	set, err := setOf(stored.Name, in)
 	if err != nil {
-		return set, fmt.Errorf("stored assertions %s: %v", stored.Name, err) // it is not an error of this request
+		return assertions.Set{Name: stored.Name, Unreadable: max(1, stored.Assertions)}
 	}
-	return set, nil
+	return set
 }
 
 // failedAssertions refuses a change with which assertions fail, and describes them to callers who may
@@ -204,7 +206,7 @@ func failedAssertions(info *web.RequestInfo, report assertions.Report) error {
 }
 
 func reportOf(r assertions.Report) AssertionReport {
-	out := AssertionReport{Sets: r.Sets, Assertions: r.Assertions, Failed: r.Failed}
+	out := AssertionReport{Sets: r.Sets, Assertions: r.Assertions, Failed: r.Failed, Unreadable: r.Unreadable}
 	for _, f := range r.Failures {
 		out.Failures = append(out.Failures, AssertionFailure{
 			Set: f.Set, Index: f.Index, Test: f.Assertion.Name, Question: f.Assertion.Question(),

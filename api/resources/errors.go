@@ -64,7 +64,6 @@ func translate(err error) *web.Error {
 		invalidType  *schema.Error
 		badRename    *schema.RenameError
 		nameInUse    *engine.NameInUseError
-		renamesMany  *engine.TooManyRenamedError
 		tooComplex   *engine.BudgetError
 		past         *engine.PastError
 		answer       = func(status int, code string, cause error, details web.Details) *web.Error {
@@ -127,8 +126,6 @@ func translate(err error) *web.Error {
 		return answer(http.StatusConflict, "resource_type_in_use", nameInUse, web.Details{
 			"type": nameInUse.Type, "relation": nameInUse.Relation, "used_by": map[string]string{"type": nameInUse.By.Type, "id": nameInUse.By.ID},
 		})
-	case errors.As(err, &renamesMany):
-		return answer(http.StatusConflict, "rename_too_large", renamesMany, web.Details{"max": engine.MaxRenamed, "rename": renamesMany.Rename.String()})
 	case errors.As(err, &badRename):
 		return renameError(badRename)
 	case errors.As(err, &typesChanged):
@@ -147,6 +144,8 @@ func translate(err error) *web.Error {
 		return answer(http.StatusGone, "history_expired", past, nil)
 	case errors.As(err, &past):
 		return web.ValidationFailed(web.FieldError{Field: "at", Code: "invalid", Message: "at is neither an RFC 3339 time nor a consistency token that was issued for this tenant"})
+	case errors.Is(err, engine.ErrPosition):
+		return web.CursorInvalid()
 	case errors.Is(err, engine.ErrTokenInvalid), errors.Is(err, engine.ErrTokenUnknown):
 		return web.ValidationFailed(web.FieldError{Field: "consistency_token", Code: "invalid", Message: "the consistency token was not issued for this tenant"})
 	case errors.Is(err, engine.ErrTokenExpired):

@@ -115,6 +115,7 @@ func exchanged(o tuplestore.Object) error {
 // resourcePosition is the end of a page of resources.
 type resourcePosition struct {
 	Revision tuplestore.Revision `json:"r"`
+	Type     string              `json:"t"` // as it is stored
 	ID       string              `json:"i"`
 }
 
@@ -138,7 +139,7 @@ func (h *Handlers) ListResources(ctx context.Context, request ListResourcesReque
 		if err := h.Cursors.Resume(info.Tenant.ID, list, request.Params.Cursor, &p); err != nil {
 			return nil, err
 		}
-		after = &tuplestore.Record{Fact: tuplestore.Fact{Tuple: tuplestore.Presence(tuplestore.Object{Type: typ, ID: p.ID})}, CreatedRevision: p.Revision}
+		after = &tuplestore.Record{Fact: tuplestore.Fact{Tuple: tuplestore.Presence(tuplestore.Object{Type: cmp.Or(p.Type, typ), ID: p.ID})}, CreatedRevision: p.Revision}
 	}
 	found, last, err := h.Store.List(ctx, info.Tenant.ID, typ, after, limit)
 	if err != nil {
@@ -154,7 +155,7 @@ func (h *Handlers) ListResources(ctx context.Context, request ListResourcesReque
 			return nil, err
 		}
 		if len(more) > 0 {
-			if body.Meta.NextCursor, err = h.next(info, list, resourcePosition{last.CreatedRevision, last.Object.ID}); err != nil {
+			if body.Meta.NextCursor, err = h.next(info, list, resourcePosition{last.CreatedRevision, last.Object.Type, last.Object.ID}); err != nil {
 				return nil, err
 			}
 		}

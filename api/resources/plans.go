@@ -110,7 +110,7 @@ func planOf(renames []schema.Rename, plan *engine.TypesPlan) TypesPlan {
 	out := TypesPlan{Revision: plan.Version, Changes: changesOf(plan.Changes), Affected: affectedOf(plan)}
 	for i, r := range renames {
 		n := plan.Renamed[i]
-		out.Renames = append(out.Renames, TypeRenamed{Type: r.Type, From: r.From, To: r.To, Count: n.Count, Exact: n.Exact})
+		out.Renames = append(out.Renames, PlannedRename{Type: r.Type, From: r.From, To: r.To, Count: n.Count, Exact: n.Exact})
 	}
 	for _, found := range plan.Illegal {
 		out.Illegal = append(out.Illegal, illegalOf(found))
@@ -137,10 +137,15 @@ func (h *Handlers) ApplyResourceTypes(ctx context.Context, request ApplyResource
 	}
 	body := ApplyAnswer{Meta: tokenMeta(info, applied.Token)}
 	body.Data.Revision, body.Data.Changes = applied.Version, changesOf(applied.Changes)
-	for i, r := range change.Renames {
-		body.Data.Renames = append(body.Data.Renames, TypeRenamed{Type: r.Type, From: r.From, To: r.To, Count: applied.Renamed[i], Exact: true})
-	}
+	body.Data.Renames = renamesOf(change.Renames)
 	return ApplyResourceTypes200JSONResponse{Body: body}, nil
+}
+
+func renamesOf(in []schema.Rename) (all []TypeRename) {
+	for _, r := range in {
+		all = append(all, TypeRename{Type: r.Type, From: r.From, To: r.To})
+	}
+	return all
 }
 
 // typesChange reads a change, in which each type may be named once.

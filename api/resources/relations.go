@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -171,6 +172,7 @@ func tooMany(field string, most int) *web.Error {
 
 // relationPosition is the end of a page of relations.
 type relationPosition struct {
+	ResourceType    string `json:"o"` // this and the other names are those of stored relations
 	Relation        string `json:"r"`
 	SubjectType     string `json:"t"`
 	SubjectID       string `json:"i"`
@@ -201,24 +203,21 @@ func (h *Handlers) ListRelations(ctx context.Context, request ListRelationsReque
 			return nil, err
 		}
 		after = &tuplestore.Record{Fact: tuplestore.Fact{Tuple: tuplestore.Tuple{
-			Object: o, Relation: p.Relation,
+			Object: tuplestore.Object{Type: cmp.Or(p.ResourceType, o.Type), ID: o.ID}, Relation: p.Relation,
 			Subject: tuplestore.Subject{Type: p.SubjectType, ID: p.SubjectID, Relation: p.SubjectRelation},
 		}}}
 	}
-	records, err := h.Engine.Relations(ctx, info.Tenant.ID, o, relation, after, limit+1)
+	records, next, err := h.Engine.Relations(ctx, info.Tenant.ID, o, relation, after, limit)
 	if err != nil {
 		return nil, err
 	}
-	body := RelationList{Meta: ListMeta{RequestID: info.RequestID, Limit: limit}}
-	if len(records) > limit {
-		records = records[:limit]
-		last := records[limit-1]
-		position := relationPosition{last.Relation, last.Subject.Type, last.Subject.ID, last.Subject.Relation}
+	body := RelationList{Data: wireRecords(records), Meta: ListMeta{RequestID: info.RequestID, Limit: limit}}
+	if next != nil {
+		position := relationPosition{next.Object.Type, next.Relation, next.Subject.Type, next.Subject.ID, next.Subject.Relation}
 		if body.Meta.NextCursor, err = h.next(info, list, position); err != nil {
 			return nil, err
 		}
 	}
-	body.Data = wireRecords(records)
 	return ListRelations200JSONResponse{Body: body}, nil
 }
 

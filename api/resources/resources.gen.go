@@ -188,8 +188,8 @@ type AllowedSubjectList struct {
 // ApplyAnswer defines model for ApplyAnswer.
 type ApplyAnswer struct {
 	Data struct {
-		Changes []TypeChange  `json:"changes"`
-		Renames []TypeRenamed `json:"renames"`
+		Changes []TypeChange `json:"changes"`
+		Renames []TypeRename `json:"renames"`
 
 		// Revision The version of the types after the change.
 		Revision string `json:"revision"`
@@ -302,15 +302,18 @@ type AssertionFailure struct {
 
 // AssertionReport The stored assertions with the planned types. Nothing is run if the types do not change.
 type AssertionReport struct {
-	// Assertions How many assertions were run.
+	// Assertions How many assertions were run or cannot be read.
 	Assertions int `json:"assertions"`
 
-	// Failed How many of them fail.
+	// Failed How many of them fail or cannot be read.
 	Failed   int                `json:"failed"`
 	Failures []AssertionFailure `json:"failures"`
 
 	// Sets How many sets were run.
 	Sets int `json:"sets"`
+
+	// Unreadable The names of sets that this version of the service cannot read. None of their assertions is run.
+	Unreadable []string `json:"unreadable,omitempty"`
 }
 
 // AssertionSet defines model for AssertionSet.
@@ -1282,6 +1285,18 @@ type PlannedDecision struct {
 	Error string `json:"error,omitempty"`
 }
 
+// PlannedRename defines model for PlannedRename.
+type PlannedRename struct {
+	// Count How many stored relations and resources have the name, counted up to 10,000 for all renames together. Those that have it twice count twice.
+	Count int `json:"count"`
+
+	// Exact There are not more.
+	Exact bool   `json:"exact"`
+	From  string `json:"from"`
+	To    string `json:"to"`
+	Type  string `json:"type,omitempty"`
+}
+
 // PointInTime Asks for the answer of an earlier time, by the relations, resources and
 // resource types of that time: a consistency token, or an RFC 3339
 // instant, of which the end of its millisecond is meant. Of an instant,
@@ -1782,18 +1797,6 @@ type TypeRename struct {
 	Type string `json:"type,omitempty"`
 }
 
-// TypeRenamed defines model for TypeRenamed.
-type TypeRenamed struct {
-	// Count How many stored relations and resources get the name: at most 10,000 of all renames together. Those that have it twice count twice.
-	Count int `json:"count"`
-
-	// Exact There are not more.
-	Exact bool   `json:"exact"`
-	From  string `json:"from"`
-	To    string `json:"to"`
-	Type  string `json:"type,omitempty"`
-}
-
 // TypesPlan defines model for TypesPlan.
 type TypesPlan struct {
 	Affected []AffectedType `json:"affected"`
@@ -1806,8 +1809,8 @@ type TypesPlan struct {
 	Changes    []TypeChange       `json:"changes"`
 	Illegal    []IllegalRelations `json:"illegal"`
 
-	// Renames One for each rename. The change can be made if all are exact.
-	Renames []TypeRenamed `json:"renames"`
+	// Renames One for each rename.
+	Renames []PlannedRename `json:"renames"`
 
 	// Revision The version of the types as they are.
 	Revision string `json:"revision"`
@@ -1882,6 +1885,9 @@ type WatchEvent struct {
 
 	// Reason Of a `scope`: why its changes are not named.
 	Reason WatchEventReason `json:"reason,omitempty"`
+
+	// Renamed Types and relations that have new names, all at once. All relations and resources have these names now; `changes` does not list them.
+	Renamed []TypeRename `json:"renamed,omitempty"`
 
 	// Resources Of a `scope`: all changes are about these. Absent: any.
 	Resources []ResourceRef `json:"resources,omitempty"`

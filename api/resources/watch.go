@@ -53,6 +53,7 @@ func (r watch) VisitWatchResponse(w http.ResponseWriter) error {
 func wireEvent(ev engine.WatchEvent) WatchEvent {
 	out := WatchEvent{
 		Event: "change", ConsistencyToken: ev.Token, At: document.Timestamp(ev.At), Actor: ev.Actor, SchemaChanged: ev.SchemaChanged,
+		Renamed: renamesOf(ev.Renamed),
 	}
 	switch {
 	case ev.Heartbeat:

@@ -54,13 +54,18 @@ func (c *Cursors) Next(tenant string, list []string, position any) (string, erro
 	return base64.RawURLEncoding.EncodeToString(c.key.Seal(tenant, listID(list), text)), nil
 }
 
-// Resume reads the position out of a cursor that was made for the same list.
-// The error is an [*Error], cursor_invalid.
-func (c *Cursors) Resume(tenant string, list []string, cursor string, position any) error {
-	invalid := &Error{
+// CursorInvalid returns the error of a cursor of another list.
+func CursorInvalid() *Error {
+	return &Error{
 		Status: http.StatusBadRequest, Code: "cursor_invalid",
 		Message: "the cursor does not belong to this list and these filters",
 	}
+}
+
+// Resume reads the position out of a cursor that was made for the same list.
+// The error is an [*Error], cursor_invalid.
+func (c *Cursors) Resume(tenant string, list []string, cursor string, position any) error {
+	invalid := CursorInvalid()
 	if len(cursor) > maxCursor {
 		return invalid
 	}

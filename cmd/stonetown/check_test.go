@@ -3,6 +3,9 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strings"
@@ -147,4 +150,49 @@ func TestHistoryCommand(t *testing.T) {
 	}
 	refused(t, dir, 1, "not a subject", "history", "ann", "view", "document:q3")
 	refused(t, dir, 1, "not a resource", "history", "user:ann", "view", "q3")
+	if out := want(t, dir, "history", "user:ann", "view", "document:q3", "--output", "json"); !strings.Contains(out, `"history_ended": false`) || !strings.Contains(out, `"cause": "resource_types"`) {
+		t.Errorf("as JSON: %s", out)
+	}
+}
+
+// A decision that is older than the retained history is printed with its relations.
+func TestHistoryCommandProves(t *testing.T) {
+	pages := []string{
+		`{"data":[{"allowed":true,"at":"2026-11-22T09:30:00Z","cause":"write","actor":"usr_bob","consistency_token":"b","changes":[]}],"meta":{"next_cursor":"more","history_ended":false}}`,
+		`{"data":[],"meta":{"next_cursor":null,"history_ended":true,"proof":[{"resource":{"type":"document","external_id":"q3"},"relation":"viewer","subject":{"type":"user","id":"ann"},"created_at":"2026-01-02T03:04:05Z","created_by":"usr_bob"}]}}`,
+	}
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path == "/oauth2/token" {
+			fmt.Fprint(w, `{"access_token":"t","token_type":"Bearer","expires_in":3600}`)
+			return
+		}
+		fmt.Fprint(w, pages[asked%2])
+		asked++
+	}))
+	defer server.Close()
+	history := func(args ...string) string {
+		t.Helper()
+		var out, errs bytes.Buffer
+		args = append([]string{"history", "user:ann", "view", "document:q3", "--server", server.URL, "--client-id", "c"}, args...)
+		if err := run(t.Context(), args, []string{"STONETOWN_CLIENT_SECRET=s"}, &out, &errs); err != nil {
+			t.Fatal(err, errs.String())
+		}
+		return out.String()
+	}
+	want := "2026-11-22T09:30:00Z allowed write usr_bob\nearlier changes are not retained\n2026-01-02T03:04:05Z document:q3#viewer@user:ann by usr_bob\n"
+	if out := history(); out != want {
+		t.Errorf("%q, want %q", out, want)
+	}
+	var all struct {
+		Changes []struct{ Actor string }
+		Ended   bool `json:"history_ended"`
+		Proof   []struct {
+			By string `json:"created_by"`
+		}
+	}
+	if err := json.Unmarshal([]byte(history("--output", "json")), &all); err != nil || len(all.Changes) != 1 || !all.Ended || len(all.Proof) != 1 || all.Proof[0].By != "usr_bob" {
+		t.Errorf("%+v, %v", all, err)
+	}
 }

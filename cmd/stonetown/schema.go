@@ -182,7 +182,7 @@ unchanged. Types that are neither in a file nor in --delete are not changed. All
 is one change: if a type is rejected, none is changed.
 
 --rename comes first: files have the new names. All references and all stored relations
-and resources, up to 10,000, get the new name in the same change.
+and resources have the new name in the same change, which writes none of them.
 
 ` + typeFiles,
 		Example: `  stonetown schema apply types.yaml
@@ -217,16 +217,16 @@ func applyTypes(cmd *cobra.Command, c *apiclient.Client, output string, change a
 	if output == "json" {
 		return printJSON(cmd.OutOrStdout(), applied.Changes)
 	}
-	return printChanges(cmd.OutOrStdout(), applied)
-}
-
-func printChanges(w io.Writer, applied apiclient.TypesApplied) error {
 	for _, r := range applied.Renames {
-		if _, err := fmt.Fprintf(w, "rename %s: %s stored\n", r.Rename, countOf(r.Count, r.Exact)); err != nil {
+		if _, err := fmt.Fprintln(cmd.OutOrStdout(), "renamed", r); err != nil {
 			return err
 		}
 	}
-	for _, c := range applied.Changes {
+	return printChanges(cmd.OutOrStdout(), applied.Changes)
+}
+
+func printChanges(w io.Writer, changes []apiclient.Applied) error {
+	for _, c := range changes {
 		if _, err := fmt.Fprintln(w, c.Change, c.Name); err != nil {
 			return err
 		}

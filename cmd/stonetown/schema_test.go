@@ -180,7 +180,7 @@ func TestSchemaRename(t *testing.T) {
 			t.Errorf("%q is missing in %q", line, plan)
 		}
 	}
-	if out := want(t, dir, append([]string{"schema", "apply"}, args...)...); out != "rename document=paper: 2 stored\nrename document#viewer=reader: 1 stored\nupdated paper\n" {
+	if out := want(t, dir, append([]string{"schema", "apply"}, args...)...); out != "renamed document=paper\nrenamed document#viewer=reader\nupdated paper\n" {
 		t.Errorf("apply: %q", out)
 	}
 	want(t, dir, "check", "user:ann", "view", "paper:q3")

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -56,8 +55,7 @@ prevent the change or an assertion fails. Questions have the names before --rena
 			} else {
 				err = printPlan(cmd.OutOrStdout(), plan.Value, questions)
 			}
-			tooMany := slices.ContainsFunc(plan.Value.Renames, func(r apiclient.Renamed) bool { return !r.Exact })
-			if err == nil && (len(plan.Value.Illegal) > 0 || tooMany || plan.Value.Assertions.Failed > 0) {
+			if err == nil && (len(plan.Value.Illegal) > 0 || plan.Value.Assertions.Failed > 0) {
 				err = &exitError{code: 1}
 			}
 			return err
@@ -89,7 +87,12 @@ func parseQuestions(texts []string) ([]apiclient.PlanQuestion, error) {
 }
 
 func printPlan(w io.Writer, plan apiclient.TypesPlan, questions []string) error {
-	if err := printChanges(w, plan.TypesApplied); err != nil {
+	for _, r := range plan.Renames {
+		if _, err := fmt.Fprintf(w, "rename %s: %s stored\n", r.Rename, countOf(r.Count, r.Exact)); err != nil {
+			return err
+		}
+	}
+	if err := printChanges(w, plan.Changes); err != nil {
 		return err
 	}
 	for _, found := range plan.Illegal {
@@ -132,6 +135,11 @@ func printPlan(w io.Writer, plan apiclient.TypesPlan, questions []string) error 
 func printAssertions(w io.Writer, r apiclient.AssertionReport) error {
 	for _, f := range r.Failures {
 		if _, err := fmt.Fprintf(w, "failed %s: %s expected %s, got %s, then %s\n", f.Set, f.Question, list(f.Expected), list(f.Before), list(f.After)); err != nil {
+			return err
+		}
+	}
+	for _, set := range r.Unreadable {
+		if _, err := fmt.Fprintf(w, "failed %s: the server cannot read this set\n", set); err != nil {
 			return err
 		}
 	}

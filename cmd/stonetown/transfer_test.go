@@ -12,12 +12,16 @@ import (
 
 	"filippo.io/age"
 
+	"stonetown/engine"
+	"stonetown/engine/resources"
 	"stonetown/internal/pgtest"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth/client"
 	"stonetown/oauth/grants"
 	"stonetown/oauth/protocol"
+	"stonetown/schema"
+	"stonetown/tuplestore"
 )
 
 // newPlace makes a deployment with a master key of its own, and returns the flags that name it.
@@ -61,6 +65,8 @@ func TestMoveTenant(t *testing.T) {
 	first, second, third := newPlace(t, dir, "first"), newPlace(t, dir, "second", "--database-url", pgtest.URL(t)), newPlace(t, dir, "third")
 	want(first, "Created", "create", "acme", "--base-url", "https://acme.example.com", "--admin-email", "ann@acme.example", "--out", filepath.Join(dir, "acme.json"))
 	c := readJSON(t, filepath.Join(dir, "acme.json"))
+
+	rename(t, first, c.TenantID)
 
 	passphrase, archive := file("passphrase", "correct horse battery\n"), filepath.Join(dir, "acme.archive")
 	wantError(first, "passphrase-file", "export", "acme")
@@ -107,6 +113,45 @@ func TestMoveTenant(t *testing.T) {
 	}
 	if _, err := s.Users.VerifyPassword(t.Context(), c.TenantID, c.Admin.Email, c.Admin.Password); err != nil {
 		t.Errorf("the administrator of the tenant: %v", err)
+	}
+	paper := tuplestore.Object{Type: "paper", ID: "1"}
+	res, err := s.Engine.Check(t.Context(), c.TenantID, engine.CheckRequest{
+		Subject: tuplestore.Subject{Type: "user", ID: "ann"}, Queries: []engine.Query{{Resource: paper, Action: "reader"}},
+	})
+	if err != nil || !res.Decisions[0].Allowed {
+		t.Errorf("a relation with a new name: %+v, %v", res, err)
+	}
+	if r, err := resources.New(s.Engine, s.DB).Get(t.Context(), c.TenantID, "paper", "1"); err != nil || string(r.Attributes) != `{"a":1}` {
+		t.Errorf("a resource with a new name: %+v, %v", r, err)
+	}
+}
+
+// rename stores a relation and a resource with attributes, and renames their type and the relation.
+func rename(t *testing.T, place []string, tenantID string) {
+	t.Helper()
+	config, err := resolve(t, place, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := openForCommand(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	by := engine.Origin{Actor: "test"}
+	doc := schema.Type{Name: "doc", Relations: []schema.Relation{{Name: "viewer"}}}
+	if _, _, _, err := s.Engine.PutType(t.Context(), tenantID, doc, by); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, _, err := resources.New(s.Engine, s.DB).Put(t.Context(), tenantID, resources.Resource{Type: "doc", ExternalID: "1", Attributes: []byte(`{"a":1}`)}, by); err != nil {
+		t.Fatal(err)
+	}
+	ann := engine.WriteOp{Resource: tuplestore.Object{Type: "doc", ID: "1"}, Relation: "viewer", Subject: tuplestore.Subject{Type: "user", ID: "ann"}}
+	if _, err := s.Engine.Write(t.Context(), tenantID, engine.WriteRequest{Origin: by, Ops: []engine.WriteOp{ann}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Engine.ApplyTypes(t.Context(), tenantID, engine.TypesChange{Renames: []schema.Rename{{From: "doc", To: "paper"}, {Type: "doc", From: "viewer", To: "reader"}}}, by); err != nil {
+		t.Fatal(err)
 	}
 }
 

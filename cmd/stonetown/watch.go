@@ -58,6 +58,9 @@ func printEvent(w io.Writer, ev apiclient.Event) error {
 	if ev.SchemaChanged {
 		b.WriteString("resource types changed\n")
 	}
+	for _, r := range ev.Renamed {
+		fmt.Fprintf(&b, "renamed %s\n", r)
+	}
 	for _, c := range ev.Changes {
 		fmt.Fprintf(&b, "%s %s", c.Op, c.Resource)
 		if c.Relation != "" {

@@ -170,7 +170,7 @@ func (s *Service) roleOf(ctx context.Context, orgID string, subject tuplestore.S
 
 // subjects returns the roles in an organisation that exists.
 func (s *Service) subjects(ctx context.Context, orgID string) (map[tuplestore.Subject]Role, error) {
-	records, err := s.relations.Relations(ctx, controlplane.SystemTenant, organizationObject(orgID), "", nil, 2*maxSubjects)
+	records, _, err := s.relations.Relations(ctx, controlplane.SystemTenant, organizationObject(orgID), "", nil, 2*maxSubjects)
 	if err != nil {
 		return nil, fmt.Errorf("read roles: %w", err)
 	}

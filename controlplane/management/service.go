@@ -28,7 +28,7 @@ func Migrations() sqldb.Migrations {
 type Relations interface {
 	Check(ctx context.Context, tenantID string, req engine.CheckRequest) (*engine.CheckResponse, error)
 	Write(ctx context.Context, tenantID string, req engine.WriteRequest) (engine.WriteResponse, error)
-	Relations(ctx context.Context, tenantID string, o tuplestore.Object, relation string, after *tuplestore.Record, limit int) ([]tuplestore.Record, error)
+	Relations(ctx context.Context, tenantID string, o tuplestore.Object, relation string, after *tuplestore.Record, limit int) (page []tuplestore.Record, next *tuplestore.Record, err error)
 	RelationsIn(ctx context.Context, tx *sqldb.Tx, tenantID string, o tuplestore.Object, relation string, after *tuplestore.Record, limit int) ([]tuplestore.Record, error)
 	Naming(ctx context.Context, tenantID, typ string, subject tuplestore.Object, after *tuplestore.Record, limit int) ([]tuplestore.Record, error)
 	Types(ctx context.Context, tenantID string) ([]schema.Type, error)

@@ -13,13 +13,17 @@ type Set struct {
 	Name       string
 	Relations  []engine.WriteOp
 	Assertions []Assertion
+	// Unreadable is the number of assertions of a stored set that cannot be read; it has no
+	// others.
+	Unreadable int
 }
 
 // Report is the result of sets with changed types.
 type Report struct {
 	Sets, Assertions int // how many were run
-	Failed           int // how many assertions do not hold with the changed types
+	Failed           int // how many assertions do not hold with the changed types, or cannot be read
 	Failures         []Failure
+	Unreadable       []string // the names of the sets that cannot be read
 }
 
 // Failure is an assertion that does not hold with changed types.
@@ -58,6 +62,12 @@ func Judge(ctx context.Context, sets iter.Seq2[Set, error], before, after []sche
 	for set, err := range sets {
 		if err != nil {
 			return Report{}, err
+		}
+		if set.Unreadable > 0 {
+			report.Unreadable = append(report.Unreadable, set.Name)
+			report.Assertions += set.Unreadable
+			report.Failed += set.Unreadable
+			continue
 		}
 		report.Sets++
 		report.Assertions += len(set.Assertions)

@@ -55,6 +55,10 @@ func TestJudge(t *testing.T) {
 	if places != 3 || report.Sets != 3 || report.Assertions != 180 || report.Failed != 120 || len(report.Failures) != MaxFailures {
 		t.Errorf("%d places, %d sets, %d assertions, %d failed, %d failures", places, report.Sets, report.Assertions, report.Failed, len(report.Failures))
 	}
+	unreadable, err := Judge(t.Context(), these(Set{Name: "later", Unreadable: 7}, anns(Denied)), before, after, heavy)
+	if err != nil || unreadable.Sets != 1 || unreadable.Assertions != 67 || unreadable.Failed != 7 || !slices.Equal(unreadable.Unreadable, []string{"later"}) {
+		t.Errorf("%+v, %v", unreadable, err)
+	}
 	if f := report.Failures[60]; f.Index != 0 || f.Set != "anns" || f.Before[0] != "allowed" || f.After[0] != "denied" || f.Expected[0] != "allowed" {
 		t.Errorf("failure %+v", f)
 	}

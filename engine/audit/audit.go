@@ -9,15 +9,13 @@ import (
 	"fmt"
 
 	"stonetown/engine"
-	"stonetown/engine/resources"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/sqldb"
 	"stonetown/schema"
 	"stonetown/tuplestore"
 )
 
-// Engine is an engine whose writes have events. It sets Attach and Event of their origins, and
-// Also of those that rename types.
+// Engine is an engine whose writes have events. It sets Attach and Event of their origins.
 type Engine struct {
 	*engine.Engine
 	// MayRename fails if data that the engine does not know has a name that would change. Nil:
@@ -103,18 +101,16 @@ func (e Engine) PlanTypes(ctx context.Context, tenantID string, req engine.PlanR
 
 // ApplyTypes is [engine.Engine.ApplyTypes] with the event resource_type.created,
 // resource_type.updated or resource_type.deleted for each type that it changes, after the event
-// resource_type.renamed if it renames any or their relations. Attributes of resources are renamed,
-// too. It also fails as MayRename does.
+// resource_type.renamed if it renames any or their relations. It also fails as MayRename does.
 func (e Engine) ApplyTypes(ctx context.Context, tenantID string, change engine.TypesChange, origin engine.Origin) (engine.TypesApplied, error) {
 	if err := e.mayRename(ctx, tenantID, change.Renames); err != nil {
 		return engine.TypesApplied{}, err
 	}
 	origin = withTypeEvents(ctx, tenantID, origin)
 	if len(change.Renames) > 0 {
-		origin.Also = resources.Rename(tenantID, change.Renames)
 		attach := origin.AttachTypes
 		origin.AttachTypes = func(r tuplestore.Result, changes []engine.TypeChange, b *sqldb.Batch) {
-			eventlog.AppendAt(b, tenantID, int64(r.Revision), typesRenamed(ctx, change.Renames, change.Renamed(r)))
+			eventlog.AppendAt(b, tenantID, int64(r.Revision), typesRenamed(ctx, change.Renames))
 			attach(r, changes, b)
 		}
 	}

@@ -33,16 +33,15 @@ type renamedEvent struct {
 }
 
 type renamedName struct {
-	Type    string `json:"type,omitempty"` // whose relation is renamed, by its name before
-	From    string `json:"from"`
-	To      string `json:"to"`
-	Renamed int    `json:"renamed"` // relations and resources
+	Type string `json:"type,omitempty"` // whose relation is renamed, by its name before
+	From string `json:"from"`
+	To   string `json:"to"`
 }
 
-func typesRenamed(ctx context.Context, renames []schema.Rename, counts []int) eventlog.Event {
+func typesRenamed(ctx context.Context, renames []schema.Rename) eventlog.Event {
 	var data renamedEvent
-	for i, r := range renames {
-		data.Renames = append(data.Renames, renamedName{r.Type, r.From, r.To, counts[i]})
+	for _, r := range renames {
+		data.Renames = append(data.Renames, renamedName(r))
 	}
 	return eventlog.Of(ctx, eventlog.ResourceTypeRenamed, data)
 }

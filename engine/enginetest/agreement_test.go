@@ -253,6 +253,7 @@ func TestAgreement(t *testing.T) {
 				w := newTenant(ctx, t, e, r, fmt.Sprintf("tnt_%d", round))
 				for range 15 {
 					w.write(ctx, t)
+					w.renameSometimes(ctx, t)
 					for range 5 {
 						w.compare(ctx, t, &w.universe, engine.Consistency{})
 					}

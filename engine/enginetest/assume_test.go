@@ -30,8 +30,12 @@ func TestAssumptions(t *testing.T) {
 				w := newTenant(ctx, t, e, r, fmt.Sprintf("tnt_%d", round))
 				w.soon = true
 				first := w.history.newest
+				types := map[tuplestore.Revision][]schema.Type{first: w.types}
 				for range 20 {
 					w.write(ctx, t)
+					types[w.history.newest] = w.types
+					w.renameSometimes(ctx, t)
+					types[w.history.newest] = w.types
 				}
 				commits, err := s.Changes(ctx, w.tenant, 0, 1000)
 				if err != nil {
@@ -44,7 +48,10 @@ func TestAssumptions(t *testing.T) {
 						c, rev = engine.Consistency{}, w.history.newest
 					}
 					u := w.universe
-					u.soon = false
+					u.soon, u.types = false, types[rev]
+					if u.compiled, err = schema.Compile(u.types); err != nil {
+						t.Fatal(err)
+					}
 					state := w.history.at(rev)
 					var a engine.Assumption
 					c.Assume = &a

@@ -112,6 +112,10 @@ func (f facts) without(now time.Time) facts {
 // changeTypes makes a random change of types, if the tuples allow it.
 func (w *writer) changeTypes(ctx context.Context, t *testing.T) {
 	t.Helper()
+	if w.rand.IntN(3) == 0 {
+		w.rename(ctx, t, w.renames(), true)
+		return
+	}
 	change := w.typesChange()
 	types := slices.DeleteFunc(slices.Clone(w.types), func(typ schema.Type) bool {
 		return slices.Contains(change.Delete, typ.Name) || slices.ContainsFunc(change.Put, func(put schema.Type) bool { return put.Name == typ.Name })
@@ -133,6 +137,7 @@ func (w *writer) changeTypes(ctx context.Context, t *testing.T) {
 		t.Fatalf("change types: %v", err)
 	}
 	w.types, w.compiled = types, compiled
+	w.adoptStored(ctx, t)
 	w.record(t, applied.Token)
 }
 

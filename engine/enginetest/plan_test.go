@@ -26,6 +26,7 @@ func TestPlansComeTrue(t *testing.T) {
 				w := newTenant(ctx, t, e, r, fmt.Sprintf("tnt_%d", round))
 				for range 15 {
 					w.write(ctx, t)
+					w.renameSometimes(ctx, t)
 				}
 				plan := w.plan(ctx, t)
 				applied, err := e.ApplyTypes(ctx, w.tenant, engine.TypesChange{Put: plan.Put, Delete: plan.Delete, Expected: plan.Version}, by)

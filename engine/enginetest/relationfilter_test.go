@@ -11,11 +11,12 @@ import (
 	"time"
 
 	"stonetown/engine"
+	"stonetown/engine/internal/names"
 	"stonetown/schema"
 	"stonetown/tuplestore"
 )
 
-// selected returns the relations that a filter selects, in the order of a list.
+// selected returns the relations that a filter selects.
 func (state facts) selected(f engine.RelationFilter) []tuplestore.Fact {
 	if f.Subject.Type == schema.GroupType && f.Subject.ID != "" && f.Subject.ID != tuplestore.Wildcard && f.Subject.Relation == "" {
 		f.Subject.Relation = schema.GroupMember // a group as a subject represents its members
@@ -37,15 +38,15 @@ func (state facts) selected(f engine.RelationFilter) []tuplestore.Fact {
 			found = append(found, tuplestore.Fact{Tuple: t, Qualifier: on})
 		}
 	}
-	slices.SortFunc(found, func(a, b tuplestore.Fact) int {
-		if f.Resource.Type == "" && a.Subject.ID != b.Subject.ID {
-			if a.Subject.ID < b.Subject.ID {
-				return -1
-			}
-			return 1
-		}
-		return a.Compare(b.Tuple)
-	})
+	return found
+}
+
+// selected returns the relations that a filter selects, in the order of a list, which is by the names
+// of stored relations.
+func (w *writer) selected(f engine.RelationFilter) []tuplestore.Fact {
+	found := w.tuples.selected(f)
+	compare := names.Compare(tuplestore.Filter{ObjectType: f.Resource.Type, SubjectType: f.Subject.Type}, w.compiled)
+	slices.SortFunc(found, func(a, b tuplestore.Fact) int { return compare(tuplestore.Record{Fact: a}, tuplestore.Record{Fact: b}) })
 	return found
 }
 
@@ -108,7 +109,7 @@ func (w *writer) find(ctx context.Context, t *testing.T) {
 		}
 		after = next
 	}
-	if want := w.tuples.selected(f); !slices.Equal(want, found) {
+	if want := w.selected(f); !slices.Equal(want, found) {
 		t.Errorf("find %+v: %v, want %v", f, found, want)
 	}
 }
@@ -201,7 +202,7 @@ func (w *writer) deleteSelected(ctx context.Context, t *testing.T) {
 	if !answerable {
 		return
 	}
-	selected := w.tuples.selected(f)
+	selected := w.selected(f)
 	d := engine.RelationDeletion{RelationFilter: f, Limit: 1 + w.rand.IntN(4), Origin: func([]engine.WriteOp) engine.Origin { return by }}
 	kept := tuplestore.Object{}
 	if len(selected) > 0 {
@@ -240,6 +241,7 @@ func TestFilterAgreement(t *testing.T) {
 				w := newTenant(ctx, t, e, r, fmt.Sprintf("tnt_%d", round))
 				for i := range 20 {
 					w.write(ctx, t)
+					w.renameSometimes(ctx, t)
 					if w.writeConditionally(ctx, t) {
 						refused++
 					}

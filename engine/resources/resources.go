@@ -41,7 +41,7 @@ func (r Resource) Object() tuplestore.Object {
 // Store reads and writes resources. It is safe for concurrent use. Its errors
 // are the engine's: [*engine.ResourceNotFoundError], [*engine.UnknownTypeError],
 // [*engine.InvalidResourceError], or the database's. Changes commit with their rows and
-// events, for which the store sets Also and Attach of origins.
+// events, for which the store sets AlsoOf and Attach of origins.
 type Store struct {
 	engine *engine.Engine
 	db     *sqldb.DB
@@ -55,8 +55,8 @@ func New(e *engine.Engine, db *sqldb.DB) *Store { return &Store{e, db} }
 func (s *Store) Put(ctx context.Context, tenant string, r Resource, origin engine.Origin) (stored Resource, created bool, token string, err error) {
 	now := time.Now()
 	if r.Attributes != nil {
-		origin.Also = func(ctx context.Context, tx *sqldb.Tx) error {
-			return putAttributes(ctx, tx, tenant, r.Object(), r.Attributes, now)
+		origin.AlsoOf = func(ctx context.Context, tx *sqldb.Tx, stored tuplestore.Object) error {
+			return putAttributes(ctx, tx, tenant, stored, r.Attributes, now)
 		}
 	}
 	origin.Attach = func(result tuplestore.Result, b *sqldb.Batch) {
@@ -79,8 +79,8 @@ func (s *Store) Put(ctx context.Context, tenant string, r Resource, origin engin
 func (s *Store) Patch(ctx context.Context, tenant, typ, externalID string, attributes []byte, origin engine.Origin) (stored Resource, token string, err error) {
 	o := tuplestore.Object{Type: typ, ID: externalID}
 	now := time.Now()
-	origin.Also = func(ctx context.Context, tx *sqldb.Tx) error {
-		return putAttributes(ctx, tx, tenant, o, attributes, now)
+	origin.AlsoOf = func(ctx context.Context, tx *sqldb.Tx, stored tuplestore.Object) error {
+		return putAttributes(ctx, tx, tenant, stored, attributes, now)
 	}
 	origin.Attach = func(r tuplestore.Result, b *sqldb.Batch) {
 		eventlog.AppendAt(b, tenant, int64(r.Revision), resourceUpdated(ctx, o, attributes))
@@ -95,20 +95,20 @@ func (s *Store) Patch(ctx context.Context, tenant, typ, externalID string, attri
 
 // Get reads one resource.
 func (s *Store) Get(ctx context.Context, tenant, typ, externalID string) (Resource, error) {
-	record, err := s.engine.Registration(ctx, tenant, tuplestore.Object{Type: typ, ID: externalID})
+	registration, err := s.engine.Registration(ctx, tenant, tuplestore.Object{Type: typ, ID: externalID})
 	if err != nil {
 		return Resource{}, err
 	}
-	found, err := s.withAttributes(ctx, tenant, typ, []tuplestore.Record{record})
+	found, err := s.withAttributes(ctx, tenant, typ, []engine.Registration{registration})
 	if err != nil {
 		return Resource{}, err
 	}
 	return found[0], nil
 }
 
-// List returns resources of a type, newest first, after the last record of an
-// earlier page (nil: from the start), and the last record of this page (nil: it
-// is empty).
+// List returns resources of a type, newest first, after the position that an
+// earlier page ended with (nil: from the start), and the position of the last one (nil:
+// there is none).
 func (s *Store) List(ctx context.Context, tenant, typ string, after *tuplestore.Record, limit int) ([]Resource, *tuplestore.Record, error) {
 	records, err := s.engine.Registered(ctx, tenant, typ, after, limit)
 	if err != nil || len(records) == 0 {
@@ -118,14 +118,14 @@ func (s *Store) List(ctx context.Context, tenant, typ string, after *tuplestore.
 	if err != nil {
 		return nil, nil, err
 	}
-	return found, &records[len(records)-1], nil
+	return found, records[len(records)-1].Position, nil
 }
 
 // Delete removes a resource, its attributes and every relation that names it.
 func (s *Store) Delete(ctx context.Context, tenant, typ, externalID string, origin engine.Origin) (token string, err error) {
 	o := tuplestore.Object{Type: typ, ID: externalID}
-	origin.Also = func(ctx context.Context, tx *sqldb.Tx) error {
-		return deleteAttributes(ctx, tx, tenant, o)
+	origin.AlsoOf = func(ctx context.Context, tx *sqldb.Tx, stored tuplestore.Object) error {
+		return deleteAttributes(ctx, tx, tenant, stored)
 	}
 	origin.Attach = func(r tuplestore.Result, b *sqldb.Batch) {
 		eventlog.AppendAt(b, tenant, int64(r.Revision), resourceDeleted(ctx, o, r.Counts[1]+r.Counts[2]))
@@ -133,14 +133,14 @@ func (s *Store) Delete(ctx context.Context, tenant, typ, externalID string, orig
 	return s.engine.Unregister(ctx, tenant, o, origin)
 }
 
-func (s *Store) withAttributes(ctx context.Context, tenant, typ string, records []tuplestore.Record) ([]Resource, error) {
+func (s *Store) withAttributes(ctx context.Context, tenant, typ string, records []engine.Registration) ([]Resource, error) {
 	found := make([]Resource, len(records))
 	position := make(map[string]int, len(records))
 	for i, r := range records {
 		found[i] = Resource{Type: typ, ExternalID: r.Object.ID, CreatedAt: r.CreatedAt, UpdatedAt: r.CreatedAt}
 		position[r.Object.ID] = i
 	}
-	err := eachAttributes(ctx, s.db, tenant, typ, records, func(id string, attributes []byte, updatedAt time.Time) error {
+	err := eachAttributes(ctx, s.db, tenant, records, func(id string, attributes []byte, updatedAt time.Time) error {
 		i, ok := position[id]
 		if !ok {
 			return errors.New("unexpected row")

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"stonetown/engine"
 	"stonetown/internal/sqldb"
-	"stonetown/schema"
 	"stonetown/tuplestore"
 )
 
@@ -33,24 +33,9 @@ func deleteAttributes(ctx context.Context, tx *sqldb.Tx, tenant string, o tuples
 	return err
 }
 
-// Rename returns an [engine.Origin.Also] that gives the attributes of renamed types their new names.
-func Rename(tenant string, renames []schema.Rename) func(ctx context.Context, tx *sqldb.Tx) error {
-	return func(ctx context.Context, tx *sqldb.Tx) error {
-		for _, r := range renames {
-			if r.Type != "" { // a relation
-				continue
-			}
-			if _, err := tx.Exec(ctx, `UPDATE resource_attributes SET type = $3 WHERE tenant_id = $1 AND type = $2`, tenant, r.From, r.To); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-}
-
-// eachAttributes reads the rows of a page of resources.
-func eachAttributes(ctx context.Context, db *sqldb.DB, tenant, typ string, page []tuplestore.Record, row func(id string, attributes []byte, updatedAt time.Time) error) error {
-	args := []any{tenant, typ}
+// eachAttributes reads the rows of a page of resources of one type.
+func eachAttributes(ctx context.Context, db *sqldb.DB, tenant string, page []engine.Registration, row func(id string, attributes []byte, updatedAt time.Time) error) error {
+	args := []any{tenant, page[0].Position.Object.Type}
 	var places strings.Builder
 	for i, r := range page {
 		if i > 0 {

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -198,7 +197,7 @@ func (g generator) narrow() tuplestore.Filter {
 func (g generator) write(actor string) tuplestore.Write {
 	write := tuplestore.Write{Actor: actor}
 	for range 1 + g.IntN(4) {
-		switch n := g.IntN(24); {
+		switch n := g.IntN(23); {
 		case n < 2:
 			op := createOn(g.qualifier(), g.tuple())
 			op.Kind = tuplestore.CreateNew
@@ -215,12 +214,8 @@ func (g generator) write(actor string) tuplestore.Write {
 			write.Ops = append(write.Ops, expire(g.tuple(), pick[int64](g, 0, 1, 4102444800000000)))
 		case n < 22: // which often conflict
 			write.Ops = append(write.Ops, remove(g.tuple()))
-		case n < 23:
-			write.Ops = append(write.Ops, removeMatching(g.narrow()))
 		default:
-			op := tuplestore.Op{Kind: tuplestore.Rename, Match: g.narrow(), To: tuplestore.Names{Relation: cmp.Or(g.tuple().Relation, "renamed")}}
-			op.Match.Presence = tuplestore.WithoutPresence
-			write.Ops = append(write.Ops, op)
+			write.Ops = append(write.Ops, removeMatching(g.narrow()))
 		}
 	}
 	if g.IntN(10) == 0 {

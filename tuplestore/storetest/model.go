@@ -78,20 +78,6 @@ func (s state) apply(w tuplestore.Write) (next state, statuses []tuplestore.Stat
 			for _, r := range matches {
 				delete(next.records, r.Tuple)
 			}
-		case tuplestore.Rename:
-			matches := next.list(op.Match)
-			slices.SortFunc(matches, func(a, b tuplestore.Record) int { return a.Tuple.Compare(b.Tuple) })
-			status, count = tuplestore.Updated, len(matches)
-			for _, r := range matches {
-				qualifier := next.records[r.Tuple].Qualifier
-				delete(next.records, r.Tuple)
-				to := op.To.In(r.Tuple)
-				record, existed := s.records[to]
-				if !existed || record.Qualifier != qualifier {
-					record = tuplestore.Record{Fact: tuplestore.Fact{Tuple: to, Qualifier: qualifier}, CreatedRevision: next.rev, CreatedBy: w.Actor}
-				}
-				next.records[to] = record
-			}
 		case tuplestore.Expire:
 			if count = 0; expired(have, op.Qualifier.ExpiresAt) {
 				delete(next.records, op.Tuple)

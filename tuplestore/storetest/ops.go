@@ -167,34 +167,6 @@ var opCases = []testCase{
 		f.same("counts", []int{1, 1, 1, 2, 1}, result.Counts)
 		f.holds(viewer("2", "cid"), viewer("1", "dan"))
 	}},
-	{"a renamed tuple keeps its qualifier", func(f *fixture) {
-		ann := tuplestore.Fact{Tuple: viewer("1", "ann"), Qualifier: tuplestore.Qualifier{ExpiresAt: 10, Condition: "c", Context: `{"a":1}`}}
-		group, member := related("doc", "2", "viewer", "doc", "1", "viewer"), related("doc", "2", "member", "doc", "1", "")
-		f.apply(create(presence("doc", "1")), createOn(ann.Qualifier, ann.Tuple), create(group), create(member), create(viewer("3", tuplestore.Wildcard)))
-		rename := func(match tuplestore.Filter, to tuplestore.Names) tuplestore.Op {
-			return tuplestore.Op{Kind: tuplestore.Rename, Match: match, To: to}
-		}
-		result := f.apply(
-			rename(tuplestore.Filter{ObjectType: "doc", Relation: "viewer"}, tuplestore.Names{Relation: "reader"}),
-			rename(tuplestore.Filter{SubjectType: "doc", SubjectRelation: "viewer"}, tuplestore.Names{SubjectRelation: "reader"}),
-			rename(tuplestore.Filter{ObjectType: "doc", Presence: tuplestore.WithPresence}, tuplestore.Names{ObjectType: "file"}),
-			rename(tuplestore.Filter{SubjectType: "doc"}, tuplestore.Names{SubjectType: "file"}),
-			rename(tuplestore.Filter{SubjectType: "doc"}, tuplestore.Names{SubjectType: "file"}),
-		)
-		f.same("counts", []int{3, 1, 5, 2, 0}, result.Counts)
-		f.holds(
-			presence("file", "1"), related("file", "1", "reader", "user", "ann", ""), related("file", "2", "reader", "file", "1", "reader"),
-			related("file", "2", "member", "file", "1", ""), related("file", "3", "reader", "user", tuplestore.Wildcard, ""),
-		)
-		renamed := f.scan(f.newest(), tuplestore.Filter{ObjectType: "file", ObjectID: "1"})[0]
-		f.same("qualifier", ann.Qualifier, renamed.Qualifier)
-		f.same("created", result.Revision, renamed.CreatedRevision)
-		f.same("changes", 10, len(f.changes(result.Revision-1, 1)[0].Changes))
-		// It replaces the qualifier of a tuple that exists.
-		f.apply(create(related("file", "1", "viewer", "user", "ann", "")))
-		f.apply(rename(tuplestore.Filter{ObjectType: "file", Relation: "viewer"}, tuplestore.Names{Relation: "reader"}))
-		f.same("qualifier", tuplestore.Qualifier{}, f.scan(f.newest(), tuplestore.Filter{ObjectType: "file", ObjectID: "1"})[0].Qualifier)
-	}},
 	{"a large write has a status for each op", func(f *fixture) {
 		const n, c, e, u = 300, tuplestore.Created, tuplestore.Existed, tuplestore.Updated
 		user := func(i int) tuplestore.Tuple { return viewer("1", fmt.Sprintf("%03d", i)) }

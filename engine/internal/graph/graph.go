@@ -145,6 +145,24 @@ func (d *Dictionary[ID]) Intern(name string) ID {
 	return n
 }
 
+// Rename gives names other ones, all at once. What has the number of a name then has the other name;
+// what had that one before has none.
+func (d *Dictionary[ID]) Rename(names map[string]string) {
+	moved := map[string]ID{}
+	for from, to := range names {
+		if n, ok := d.numbers[from]; ok {
+			moved[to] = n
+			delete(d.numbers, from)
+		}
+	}
+	for to, n := range moved {
+		if other, ok := d.numbers[to]; ok {
+			d.names[other] = ""
+		}
+		d.numbers[to], d.names[n] = n, to
+	}
+}
+
 // Number returns the number of a name.
 func (d *Dictionary[ID]) Number(name string) (n ID, ok bool) {
 	n, ok = d.numbers[name]

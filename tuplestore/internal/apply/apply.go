@@ -144,14 +144,6 @@ func (v *View) Validate(w tuplestore.Write) (*Effect, error) {
 				d.set(tuplestore.Change{Tuple: t, Deleted: true})
 			}
 			effect.statuses[i], effect.counts[i] = tuplestore.Deleted, len(matches)
-		case tuplestore.Rename:
-			matches := d.matching(op.Match)
-			for _, t := range matches {
-				qualifier, _ := d.qualifier(t)
-				d.set(tuplestore.Change{Tuple: t, Deleted: true})
-				d.set(tuplestore.Change{Tuple: op.To.In(t), Qualifier: qualifier})
-			}
-			effect.statuses[i], effect.counts[i] = tuplestore.Updated, len(matches)
 		case tuplestore.Expire:
 			effect.statuses[i] = tuplestore.Deleted
 			if qualifier, exists := d.qualifier(op.Tuple); exists && expired(qualifier, op.Qualifier.ExpiresAt) {

@@ -130,14 +130,6 @@ func plainly(before factSet, head tuplestore.Head, w tuplestore.Write) effect {
 			for _, f := range found {
 				delete(o.after, f.Tuple)
 			}
-		case tuplestore.Rename:
-			found := o.after.matching(op.Match)
-			status, count = tuplestore.Updated, len(found)
-			for _, f := range found {
-				qualifier := o.after[f.Tuple]
-				delete(o.after, f.Tuple)
-				o.after[op.To.In(f.Tuple)] = qualifier
-			}
 		case tuplestore.Expire:
 			before := o.after[op.Tuple].ExpiresAt
 			if count = 0; before != 0 && before <= op.Qualifier.ExpiresAt {
@@ -202,21 +194,12 @@ var (
 		}
 		return f
 	})
-	names = rapid.SampledFrom([]tuplestore.Names{
-		{ObjectType: "doc"}, {ObjectType: "file"}, {Relation: "viewer"}, {Relation: "reader"}, {SubjectType: "group"}, {SubjectType: "user", SubjectRelation: "member"},
-	})
 	writes = rapid.Custom(func(t *rapid.T) tuplestore.Write {
 		var w tuplestore.Write
 		for range rapid.IntRange(0, 4).Draw(t, "ops") {
-			op := tuplestore.Op{Kind: tuplestore.OpKind(rapid.IntRange(0, 6).Draw(t, "kind"))}
-			if op.Matches() {
+			op := tuplestore.Op{Kind: tuplestore.OpKind(rapid.IntRange(0, 5).Draw(t, "kind"))}
+			if op.Kind == tuplestore.DeleteMatching {
 				op.Match = filters.Draw(t, "match")
-				if op.Kind == tuplestore.Rename {
-					op.To = names.Draw(t, "to")
-					if op.To.Relation+op.To.SubjectType != "" {
-						op.Match.Presence = tuplestore.WithoutPresence
-					}
-				}
 			} else {
 				op.Tuple = tuples.Draw(t, "tuple")
 			}
@@ -483,10 +466,6 @@ func TestFingerprintsOfEqualWritesAreEqual(t *testing.T) {
 		change(func(w *tuplestore.Write) { w.Ops[0].Qualifier.Context = "c" }),
 		change(func(w *tuplestore.Write) { w.Ops[0].Kind = tuplestore.Delete }),
 		change(func(w *tuplestore.Write) { w.Ops[0].Kind = tuplestore.DeleteMatching }),
-		change(func(w *tuplestore.Write) { w.Ops[0].Kind = tuplestore.Rename }),
-		change(func(w *tuplestore.Write) {
-			w.Ops[0].Kind, w.Ops[0].To = tuplestore.Rename, tuplestore.Names{Relation: "r"}
-		}),
 		change(func(w *tuplestore.Write) { w.Ops[0].Tuple.Object = tuplestore.Object{Type: "a", ID: "bc"} }),
 		change(func(w *tuplestore.Write) { w.Ops = append(w.Ops, w.Ops[0]) }),
 		change(func(w *tuplestore.Write) { w.Ops = nil }),

@@ -14,7 +14,7 @@ func Resource(w tuplestore.Write) string {
 		return ""
 	}
 	op := w.Ops[0]
-	if op.Matches() {
+	if op.Kind == tuplestore.DeleteMatching {
 		return tuplestore.Object{Type: op.Match.ObjectType, ID: op.Match.ObjectID}.String()
 	}
 	return op.Tuple.Object.String()
@@ -67,11 +67,8 @@ func Fingerprint(w tuplestore.Write) []byte {
 	}
 	for _, op := range ops {
 		number(int(op.Kind) | int(op.Others)<<8)
-		if op.Matches() {
+		if op.Kind == tuplestore.DeleteMatching {
 			filter(op.Match)
-			if op.Kind == tuplestore.Rename {
-				text(op.To.ObjectType, op.To.Relation, op.To.SubjectType, op.To.SubjectRelation)
-			}
 			continue
 		}
 		t := op.Tuple

@@ -1,10 +1,6 @@
 package apply
 
-import (
-	"cmp"
-
-	"stonetown/tuplestore"
-)
+import "stonetown/tuplestore"
 
 // Needs are the stored tuples that are required to validate a group of writes.
 //
@@ -40,11 +36,8 @@ func NeedsOf(writes ...tuplestore.Write) Needs {
 			n.Existing = append(n.Existing, Existing{p.Filter, w.Now})
 		}
 		for _, op := range w.Ops {
-			if op.Matches() {
+			if op.Kind == tuplestore.DeleteMatching {
 				n.Matching = append(n.Matching, op.Match)
-				if op.Kind == tuplestore.Rename {
-					n.Matching = append(n.Matching, renamed(op))
-				}
 				continue
 			}
 			if op.Others != tuplestore.KeepOthers {
@@ -65,15 +58,6 @@ func NeedsOf(writes ...tuplestore.Write) Needs {
 // node selects the tuples of the node of t.
 func node(t tuplestore.Tuple) tuplestore.Filter {
 	return tuplestore.Filter{ObjectType: t.Object.Type, ObjectID: t.Object.ID, Relation: t.Relation}
-}
-
-// renamed selects all tuples that a Rename can put.
-func renamed(op tuplestore.Op) tuplestore.Filter {
-	f := op.Match
-	f.ObjectType, f.Relation = cmp.Or(op.To.ObjectType, f.ObjectType), cmp.Or(op.To.Relation, f.Relation)
-	f.SubjectType, f.SubjectRelation = cmp.Or(op.To.SubjectType, f.SubjectType), cmp.Or(op.To.SubjectRelation, f.SubjectRelation)
-	f.Condition, f.SubjectsOutside = "", nil // the qualifiers are replaced
-	return f
 }
 
 // AbsentLimit returns the number of tuples of an Absent filter that suffice if known tuples

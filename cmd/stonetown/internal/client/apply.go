@@ -54,17 +54,17 @@ func (r Rename) String() string {
 	return r.Type + "#" + r.From + "=" + r.To
 }
 
-// Renamed is the effect of a rename.
-type Renamed struct {
+// PlannedRename is a rename with the number of stored relations and resources that it concerns.
+type PlannedRename struct {
 	Rename
-	Count int  `json:"count"` // stored relations and resources
+	Count int  `json:"count"`
 	Exact bool `json:"exact"` // there are not more
 }
 
 // TypesApplied is the effect of a change.
 type TypesApplied struct {
 	Changes []Applied `json:"changes"`
-	Renames []Renamed `json:"renames"`
+	Renames []Rename  `json:"renames"`
 }
 
 // ApplyTypes makes a change, all or nothing.
@@ -82,8 +82,9 @@ type PlanQuestion struct {
 
 // TypesPlan is what a change would do.
 type TypesPlan struct {
-	Revision string `json:"revision"` // of the types as they are
-	TypesApplied
+	Revision string          `json:"revision"` // of the types as they are
+	Changes  []Applied       `json:"changes"`
+	Renames  []PlannedRename `json:"renames"`
 	// Illegal are the stored relations and resources that prevent the change.
 	Illegal []struct {
 		Type      string `json:"type"`

@@ -17,6 +17,8 @@ type AssertionReport struct {
 	Sets       int `json:"sets"`
 	Assertions int `json:"assertions"`
 	Failed     int `json:"failed"`
+	// Unreadable are the names of sets that the server cannot read.
+	Unreadable []string `json:"unreadable"`
 	Failures   []struct {
 		Set      string   `json:"set"`
 		Test     string   `json:"test"`

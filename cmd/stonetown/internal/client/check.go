@@ -96,13 +96,29 @@ type DecisionChange struct {
 	ConsistencyToken string   `json:"consistency_token"`
 }
 
-// CheckHistory iterates over the changes of the answer to a check, newest first.
-func (c *Client) CheckHistory(ctx context.Context, q Question) iter.Seq2[Stored[DecisionChange], error] {
+// HistoryEnd is what is known of the time before the changes of a history.
+type HistoryEnd struct {
+	Ended bool `json:"history_ended"` // earlier changes are not retained
+	// Proof has the relations that prove an answer which is older than the retained history.
+	Proof []Stored[ProvingRelation] `json:"proof,omitempty"`
+}
+
+// ProvingRelation is a relation with its origin.
+type ProvingRelation struct {
+	Tuple
+	CreatedAt string `json:"created_at"`
+	CreatedBy string `json:"created_by"`
+}
+
+// CheckHistory iterates over the changes of the answer to a check, newest first, and then sets end.
+func (c *Client) CheckHistory(ctx context.Context, q Question, end *HistoryEnd) iter.Seq2[Stored[DecisionChange], error] {
 	return all(func(cursor string) (Page[DecisionChange], error) {
-		return question[DecisionChange](ctx, c, "/check-history", struct {
+		items, answer, err := call[[]Stored[DecisionChange]](ctx, c, request{method: http.MethodPost, path: resourcesPath + "/check-history", asks: true, body: struct {
 			Question
 			Limit  int    `json:"limit"`
 			Cursor string `json:"cursor,omitempty"`
-		}{q, 100, cursor})
+		}{q, 100, cursor}})
+		*end = answer.meta.HistoryEnd
+		return Page[DecisionChange]{Items: items, Next: answer.meta.NextCursor}, err
 	})
 }

@@ -50,6 +50,7 @@ type reply struct {
 	meta   struct {
 		NextCursor       string `json:"next_cursor"`
 		ConsistencyToken string `json:"consistency_token"`
+		HistoryEnd              // of a history
 	}
 }
 

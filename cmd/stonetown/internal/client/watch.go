@@ -22,6 +22,7 @@ type Event struct {
 	Event            string    `json:"event"`
 	ConsistencyToken string    `json:"consistency_token"`
 	SchemaChanged    bool      `json:"schema_changed"`
+	Renamed          []Rename  `json:"renamed"` // the relations and resources of all later events have the new names
 	Changes          []Change  `json:"changes"`
 	Gained           []Decided `json:"gained"`
 	Lost             []Decided `json:"lost"`
