@@ -145,9 +145,10 @@ func (d *Dictionary[ID]) Intern(name string) ID {
 	return n
 }
 
-// Rename gives names other ones, all at once. What has the number of a name then has the other name;
-// what had that one before has none.
-func (d *Dictionary[ID]) Rename(names map[string]string) {
+// rename gives names other ones, all at once. What has the number of a name then has the other
+// name; what had that one before has none.
+func (d *Dictionary[ID]) rename(names map[string]string) {
+	d.numbers, d.names, d.shared = maps.Clone(d.numbers), slices.Clone(d.names), false
 	moved := map[string]ID{}
 	for from, to := range names {
 		if n, ok := d.numbers[from]; ok {
@@ -178,6 +179,14 @@ func (d *Dictionary[ID]) Name(n ID) string { return d.names[n] }
 
 // Names returns all names, by number.
 func (d *Dictionary[ID]) Names() []string { return d.names }
+
+// Rename gives types and relations other names, all at once. Programs that were made before keep
+// theirs.
+func (g *Graph) Rename(types, relations map[string]string) {
+	g.begin()
+	g.Types.rename(types)
+	g.Relations.rename(relations)
+}
 
 // Find returns the number of an object, or [NoObject].
 func (g *Graph) Find(o tuplestore.Object) ObjectID {

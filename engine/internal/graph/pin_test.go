@@ -118,7 +118,7 @@ func TestPinnedGraphStaysAsItWas(t *testing.T) {
 	}
 }
 
-// Names that are new after a pin are not names of the pinned graph.
+// Names that are new after a pin, or change, do not change in the pinned graph.
 func TestPinnedNamesStayAsTheyWere(t *testing.T) {
 	g := New()
 	g.Relations.Intern("viewer")
@@ -132,5 +132,9 @@ func TestPinnedNamesStayAsTheyWere(t *testing.T) {
 	}
 	if _, ok := g.Relations.Number("editor"); !ok {
 		t.Error("the new relation is not known")
+	}
+	g.Rename(nil, map[string]string{"viewer": "reader"})
+	if _, ok := g.Relations.Number("reader"); !ok || pinned.Relations.Name(0) != "viewer" || g.Relations.Name(0) != "reader" {
+		t.Errorf("after a rename: %v, pinned %v", g.Relations.Names(), pinned.Relations.Names())
 	}
 }

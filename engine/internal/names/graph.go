@@ -36,7 +36,6 @@ func Rename(g *graph.Graph, before, after *schema.Compiled) bool {
 		}
 		relations[of.Relation], back[to] = to, of.Relation
 	}
-	g.Types.Rename(types)
-	g.Relations.Rename(relations)
+	g.Rename(types, relations)
 	return true
 }
