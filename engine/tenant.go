@@ -30,6 +30,8 @@ type tenant struct {
 	graph    *graph.Graph     // nil: the tenant is not resident
 	program  *program.Program // in the numbers of graph
 
+	cold atomic.Pointer[program.Program] // of graphs that belong to a request
+
 	unused  atomic.Int32 // looks of dropIdle since the last request
 	freshAt atomic.Int64 // Unix ns at which the position was the newest
 	heat    heat         // how many requests it gets
@@ -223,6 +225,17 @@ func compileDocument(document []byte) (*schema.Compiled, error) {
 		return nil, fmt.Errorf("stored schema does not compile: %w", err)
 	}
 	return compiled, nil
+}
+
+// coldProgram returns the program of the newest schema for graphs that belong to a request, which
+// share it.
+func (t *tenant) coldProgram(c *schema.Compiled) *program.Program {
+	p := t.cold.Load()
+	if p == nil || p.Compiled != c {
+		p = program.New(c, graph.New())
+		t.cold.Store(p)
+	}
+	return p
 }
 
 // lookUp moves the position of a tenant that is not resident. began is the start of the

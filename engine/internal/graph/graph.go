@@ -13,6 +13,7 @@
 package graph
 
 import (
+	"slices"
 	"unsafe"
 
 	"stonetown/tuplestore"
@@ -104,6 +105,14 @@ func New() *Graph {
 	return &Graph{index: newObjectIndex()}
 }
 
+// NewLike returns an empty graph whose types and relations have the numbers that they have in
+// another one, which does not change any more.
+func NewLike(other *Graph) *Graph {
+	g := New()
+	g.Types.base, g.Relations.base = &other.Types, &other.Relations
+	return g
+}
+
 // KeepObjects makes objects keep their numbers when no tuple names them any more, for an owner
 // that has these numbers in tables of its own.
 func (g *Graph) KeepObjects() { g.keeps = true }
@@ -113,39 +122,66 @@ func (g *Graph) Bytes() int64 { return g.bytes }
 
 // Dictionary numbers names. Numbers are never reused.
 type Dictionary[ID ~uint32] struct {
+	base    *Dictionary[ID] // has the first numbers; or nil
 	numbers map[string]ID
 	names   []string
 }
 
 // Intern returns the number of a name, which it adds if it is new.
 func (d *Dictionary[ID]) Intern(name string) ID {
-	if n, ok := d.numbers[name]; ok {
+	if n, ok := d.Number(name); ok {
 		return n
 	}
 	if d.numbers == nil {
 		d.numbers = map[string]ID{}
 	}
-	n := ID(len(d.names))
+	n := d.first() + ID(len(d.names))
 	d.numbers[name] = n
 	d.names = append(d.names, name)
 	return n
 }
 
+// first returns the first number that is not of the base.
+func (d *Dictionary[ID]) first() ID {
+	if d.base == nil {
+		return 0
+	}
+	return ID(len(d.base.names))
+}
+
 // Number returns the number of a name.
 func (d *Dictionary[ID]) Number(name string) (n ID, ok bool) {
+	if d.base != nil {
+		if n, ok = d.base.numbers[name]; ok {
+			return n, true
+		}
+	}
 	n, ok = d.numbers[name]
 	return n, ok
 }
 
 // Known returns the number of a name that the dictionary has, as every name of the schema
 // that a program was made for.
-func (d *Dictionary[ID]) Known(name string) ID { return d.numbers[name] }
+func (d *Dictionary[ID]) Known(name string) ID {
+	n, _ := d.Number(name)
+	return n
+}
 
 // Name returns the name that has a number.
-func (d *Dictionary[ID]) Name(n ID) string { return d.names[n] }
+func (d *Dictionary[ID]) Name(n ID) string {
+	if first := d.first(); n >= first {
+		return d.names[n-first]
+	}
+	return d.base.names[n]
+}
 
 // Names returns all names, by number.
-func (d *Dictionary[ID]) Names() []string { return d.names }
+func (d *Dictionary[ID]) Names() []string {
+	if d.base == nil {
+		return d.names
+	}
+	return slices.Concat(d.base.names, d.names)
+}
 
 // Find returns the number of an object, or [NoObject].
 func (g *Graph) Find(o tuplestore.Object) ObjectID {

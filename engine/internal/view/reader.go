@@ -4,17 +4,19 @@ import (
 	"context"
 
 	"stonetown/engine/internal/graph"
+	"stonetown/engine/internal/program"
 	"stonetown/engine/internal/work"
 	"stonetown/tuplestore"
 )
 
 // Reader fills the graph of one request from the store, one read per level of a traversal.
 // A request about subjects reads exact tuples and usersets of the relations that a rule
-// unites, and all tuples of those that arrows follow. However large a set is, its plain
+// unites, as far as the schema allows any, and all tuples of those that arrows follow. However large a set is, its plain
 // members are never read.
 type Reader struct {
 	find   func(context.Context, tuplestore.Lookup) ([]tuplestore.Fact, error)
 	graph  *graph.Graph
+	rules  *program.Program
 	wanted map[graph.Node]bool // true: all tuples of the node
 	exact  map[exactTuple]bool // tuples that were wanted by themselves, presences among them
 	named  map[graph.ObjectID]bool
@@ -27,9 +29,9 @@ type exactTuple struct {
 	subject graph.ObjectID
 }
 
-// NewReader returns a reader that fills a graph with the results of find.
-func NewReader(g *graph.Graph, find func(context.Context, tuplestore.Lookup) ([]tuplestore.Fact, error)) *Reader {
-	return &Reader{find: find, graph: g, wanted: map[graph.Node]bool{}, exact: map[exactTuple]bool{}, named: map[graph.ObjectID]bool{}}
+// NewReader returns a reader that fills the graph of a program with the results of find.
+func NewReader(g *graph.Graph, p *program.Program, find func(context.Context, tuplestore.Lookup) ([]tuplestore.Fact, error)) *Reader {
+	return &Reader{find: find, graph: g, rules: p, wanted: map[graph.Node]bool{}, exact: map[exactTuple]bool{}, named: map[graph.ObjectID]bool{}}
 }
 
 // About gives numbers in the graph to a subject that questions are about.
@@ -71,20 +73,25 @@ func (r *Reader) WantAll(id graph.ObjectID, relation graph.RelationID) {
 }
 
 // Want adds the tuples of a relation of an object that name a subject or a userset to the
-// next read.
+// next read, unless the schema allows no such tuples.
 func (r *Reader) Want(id graph.ObjectID, relation graph.RelationID, s Subject) {
 	key := graph.Node{Object: id, Relation: relation}
 	all, wanted := r.wanted[key]
 	if all {
 		return
 	}
-	if !wanted {
+	named := r.rules.Named(r.graph.At(id).Type(), relation)
+	if !wanted && named.Usersets {
 		r.wanted[key] = false
 		r.lookup.Usersets = append(r.lookup.Usersets, r.node(key))
 	}
-	for _, plain := range [2]graph.ObjectID{s.Everyone, s.Plain} { // a userset is found among the usersets
+	for i, plain := range [2]graph.ObjectID{s.Everyone, s.Plain} { // a userset is found among the usersets
 		t := exactTuple{key, plain}
 		if plain == graph.NoObject || r.named[plain] || r.exact[t] {
+			continue
+		}
+		of, isEveryone := r.graph.At(plain).Type(), i == 0
+		if isEveryone && !named.Wildcard(of) || !isEveryone && !named.Plain(of) {
 			continue
 		}
 		r.exact[t] = true
