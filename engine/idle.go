@@ -32,6 +32,7 @@ func (t *tenant) look() {
 	idle := t.unused.Load() > idleLooks // no request was first
 	if idle {
 		t.graph, t.program, t.position = nil, nil, position{}
+		t.endEra()
 	}
 	t.mu.Unlock()
 	if idle {

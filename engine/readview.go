@@ -84,10 +84,12 @@ func (e *Engine) readView(ctx context.Context, tenantID string, c Consistency, l
 		v.describe(ctx)
 		return v, nil
 	}
+	era := t.presentEra()
 	t.mu.RUnlock()
 	t.startLoading()
 	v.program = t.coldProgram(v.at.compiled)
 	v.goCold(e.store.Snapshot(tenantID, v.at.revision))
+	v.keep(era)
 	v.describe(ctx)
 	return v, nil
 }

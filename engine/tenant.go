@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"stonetown/engine/internal/graph"
+	"stonetown/engine/internal/nodecache"
 	"stonetown/engine/internal/program"
 	"stonetown/internal/tracing"
 	"stonetown/schema"
@@ -31,6 +32,7 @@ type tenant struct {
 	program  *program.Program // in the numbers of graph
 
 	cold atomic.Pointer[program.Program] // of graphs that belong to a request
+	era  atomic.Pointer[nodecache.Era]   // parts.go; changes while mu is held
 
 	unused  atomic.Int32 // looks of dropIdle since the last request
 	freshAt atomic.Int64 // Unix ns at which the position was the newest
@@ -242,16 +244,23 @@ func (t *tenant) coldProgram(c *schema.Compiled) *program.Program {
 // refresh, in the unit of freshAt.
 func (t *tenant) lookUp(ctx context.Context, began int64) error {
 	t.mu.RLock()
-	at := t.position
+	at, follows := t.position, t.era.Load() != nil
 	t.mu.RUnlock()
 	var head tuplestore.Head
+	var changed []tuplestore.Tuple
+	complete := false
 	var err error
-	if at.known {
-		if head, err = t.engine.store.Head(ctx, t.id); err != nil {
-			return err
-		}
+	switch {
+	case at.known && follows:
+		head, changed, complete, err = t.engine.store.Since(ctx, t.id, at.revision)
+	case at.known:
+		head, err = t.engine.store.Head(ctx, t.id)
+	}
+	if err != nil {
+		return err
 	}
 	if !at.known || head.SchemaRevision != at.schemaRevision || head.Epoch != at.epoch {
+		complete = false
 		var document []byte
 		if head, document, err = t.engine.store.Latest(ctx, t.id); err != nil {
 			return err
@@ -267,6 +276,7 @@ func (t *tenant) lookUp(ctx context.Context, began int64) error {
 		// later.
 		same := t.position.epoch == newest.epoch
 		if !t.position.known || same && t.position.revision < newest.revision || !same && t.freshAt.Load() < began {
+			t.moveEra(at, newest, changed, complete)
 			t.position = newest
 		}
 		t.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"stonetown/engine"
 	"stonetown/internal/pgtest"
@@ -47,10 +48,13 @@ func openSQL(t testing.TB, url string) tuplestore.Store {
 	return s
 }
 
-// temperatures are the two states of a tenant: resident and cold.
+// temperatures are the states of a tenant: resident, cold, in part, with so little memory that
+// parts come and go, and moving between these.
 var temperatures = map[string]engine.Config{
 	"resident": {},
 	"cold":     {ResidentBytes: -1},
+	"in part":  {ResidentBytes: 2 << 10},
+	"moving":   {ResidentBytes: 8 << 10, IdleAfter: 20 * time.Millisecond},
 }
 
 func newEngine(t testing.TB, c engine.Config, s tuplestore.Store) *engine.Engine {
@@ -64,7 +68,7 @@ func newEngine(t testing.TB, c engine.Config, s tuplestore.Store) *engine.Engine
 	return e
 }
 
-// everywhere runs a test on every backend, resident and cold.
+// everywhere runs a test on every backend, at every temperature.
 func everywhere(t *testing.T, test func(t *testing.T, e *engine.Engine, s tuplestore.Store)) {
 	for backend, open := range backends {
 		for temperature, config := range temperatures {
