@@ -2,7 +2,9 @@ package enginetest
 
 import (
 	"context"
+	"maps"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -70,11 +72,21 @@ func newEngine(t testing.TB, c engine.Config, s tuplestore.Store) *engine.Engine
 
 // everywhere runs a test on every backend, at every temperature.
 func everywhere(t *testing.T, test func(t *testing.T, e *engine.Engine, s tuplestore.Store)) {
+	at(t, slices.Collect(maps.Keys(temperatures)), test)
+}
+
+// residentAndCold runs a test on every backend, resident and cold. It is for questions about
+// states other than the newest, to which what is kept in part does not apply.
+func residentAndCold(t *testing.T, test func(t *testing.T, e *engine.Engine, s tuplestore.Store)) {
+	at(t, []string{"resident", "cold"}, test)
+}
+
+func at(t *testing.T, which []string, test func(t *testing.T, e *engine.Engine, s tuplestore.Store)) {
 	for backend, open := range backends {
-		for temperature, config := range temperatures {
+		for _, temperature := range which {
 			t.Run(backend+"/"+temperature, func(t *testing.T) {
 				s := open(t)
-				test(t, newEngine(t, config, s), s)
+				test(t, newEngine(t, temperatures[temperature], s), s)
 			})
 		}
 	}
