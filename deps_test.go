@@ -42,8 +42,9 @@ const order = `
 	tuplestore/internal < tuplestore/memstore, tuplestore/sqlstore, tuplestore/storetest;
 	tuplestore < engine/internal/graph;
 	NONE < engine/internal/work;
+	tuplestore < engine/internal/nodecache;
 	schema, engine/internal/graph < engine/internal/program;
-	engine/internal/program, engine/internal/work < engine/internal/view;
+	engine/internal/program, engine/internal/work, engine/internal/nodecache < engine/internal/view;
 	engine/internal/view < engine/internal/eval, engine/internal/traversal;
 	engine/internal/eval < engine/internal/denial, engine/internal/proof;
 	engine/internal/eval, engine/internal/traversal < engine/internal/decisions;

@@ -148,6 +148,14 @@ func (m *meter) run(ctx context.Context, duration time.Duration) error {
 	return nil
 }
 
+// reset forgets the runs so far.
+func (m *meter) reset() {
+	m.figure.Calls, m.elapsed = 0, 0
+	for _, h := range m.latencies {
+		h.Reset()
+	}
+}
+
 // result returns the figure of all runs.
 func (m *meter) result() Figure {
 	all := hdrhistogram.New(1, time.Minute.Nanoseconds(), 3)

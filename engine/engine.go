@@ -12,7 +12,8 @@
 //     that wait for it.
 //   - A tenant that is not resident, because it is being loaded or exceeds the
 //     memory budget, is evaluated cold: on a snapshot, level by level, with one
-//     read per level for the whole batch.
+//     read per level for the whole batch. What it reads is kept as far as memory
+//     suffices, and the changelog tells how long it holds.
 //
 // Both are the same evaluation on the same kind of graph. The packages below internal have
 // the parts: graph, program (a schema in the numbers of a graph), work, view (the state
@@ -31,6 +32,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"stonetown/engine/internal/nodecache"
 	"stonetown/internal/fair"
 	"stonetown/tuplestore"
 )
@@ -40,10 +42,10 @@ type Config struct {
 	// Store holds the tuples. Required.
 	Store tuplestore.Store
 
-	// ResidentBytes bounds the estimated memory of all resident graphs together. Beyond it
-	// the tenants with the fewest requests are dropped and evaluated cold; a tenant that
-	// exceeds it alone stays cold. Default 4 GiB; a negative value keeps no tenant
-	// resident.
+	// ResidentBytes bounds the estimated memory of all resident graphs, and of parts of tenants
+	// that are not resident. Graphs get up to seven eighths of it: beyond that the tenants with
+	// the fewest requests are dropped and evaluated cold; a tenant that exceeds it alone stays
+	// cold. Parts get what is left. Default 4 GiB; a negative value keeps nothing in memory.
 	ResidentBytes int64
 
 	// IdleAfter is how long a tenant without requests stays in memory: its graph and its schema.
@@ -76,7 +78,8 @@ type Config struct {
 // concurrent use.
 type Engine struct {
 	store        tuplestore.Store
-	budget       int64
+	budget       int64            // of graphs; negative: none is resident
+	parts        *nodecache.Cache // of tenants that are not resident; nil: nothing is kept
 	idleAfter    time.Duration
 	maxVisits    int
 	meter        *Meter // nil: there is none
@@ -127,9 +130,13 @@ func New(c Config) (*Engine, error) {
 		return nil, errors.New("engine: MaxVisits, MaxStaleness, TailTimeout and IdleAfter must not be negative")
 	}
 	e := &Engine{
-		store: c.Store, budget: c.ResidentBytes, idleAfter: c.IdleAfter, maxVisits: c.MaxVisits, meter: c.Meter,
+		store: c.Store, budget: c.ResidentBytes - max(0, c.ResidentBytes)/partsShare, idleAfter: c.IdleAfter, maxVisits: c.MaxVisits, meter: c.Meter,
 		maxStaleness: c.MaxStaleness, tailTimeout: c.TailTimeout, clock: c.Clock, logger: c.Logger,
 		heavy: newHeavyGate(), counts: newCountGate(),
+	}
+	if c.ResidentBytes >= 0 {
+		e.parts = nodecache.New(c.ResidentBytes)
+		e.resident.changed = func(graphs int64) { e.parts.Resize(max(c.ResidentBytes-graphs, c.ResidentBytes/partsShare)) }
 	}
 	e.background, e.stop = context.WithCancel(context.Background())
 	e.loads.Go(e.dropIdle)
@@ -164,11 +171,20 @@ type Stats struct {
 	LoadsTooLarge int64 // loads given up because the graph does not fit
 	LoadsFailed   int64 // loads that failed
 	ResidentBytes int64 // estimated memory of the resident graphs
+
+	// The parts of tenants that are not resident: lookups that found one that holds, and others;
+	// parts that gave place to others; and the estimated memory.
+	PartHits, PartMisses, PartEvictions, PartBytes int64
 }
 
 // Stats returns the counters.
 func (e *Engine) Stats() Stats {
+	var parts nodecache.Stats
+	if e.parts != nil {
+		parts = e.parts.Stats()
+	}
 	return Stats{
+		PartHits: parts.Hits, PartMisses: parts.Misses, PartEvictions: parts.Evictions, PartBytes: parts.Bytes,
 		Checks: e.stats.checks.Load(), ColdReads: e.stats.coldReads.Load(),
 		TailReads: e.stats.tailReads.Load(), Loads: e.stats.loads.Load(),
 		LoadsTooLarge: e.stats.loadsTooLarge.Load(), LoadsFailed: e.stats.loadsFailed.Load(),

@@ -32,10 +32,12 @@ func (t *tenant) look() {
 	idle := t.unused.Load() > idleLooks // no request was first
 	if idle {
 		t.graph, t.program, t.position = nil, nil, position{}
+		t.endEra()
 	}
 	t.mu.Unlock()
 	if idle {
 		t.engine.resident.set(t, 0)
+		t.cold.Store(nil)
 	}
 }
 

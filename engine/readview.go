@@ -30,6 +30,7 @@ type readView struct {
 	clock        func() time.Time    // its first reading is the instant of the view
 	snapshot     tuplestore.Snapshot // nil while the graph is resident
 	contextual   []tuplestore.Fact   // those of the overlay
+	program      *program.Program    // for cold graphs of the tenant's newest schema, or nil
 	*scratch
 }
 
@@ -88,9 +89,12 @@ func (e *Engine) readView(ctx context.Context, tenantID string, c Consistency, l
 		v.describe(ctx)
 		return v, nil
 	}
+	era := t.presentEra()
 	t.mu.RUnlock()
 	t.startLoading()
+	v.program = t.coldProgram(v.at.compiled)
 	v.goCold(e.snapshot(tenantID, v.at))
+	v.keep(era)
 	v.describe(ctx)
 	return v, nil
 }
@@ -117,10 +121,12 @@ func (v *readView) goColdWith(ctx context.Context, tenantID string, a *Assumptio
 
 func (v *readView) goCold(snapshot tuplestore.Snapshot) {
 	v.scratch, v.snapshot = scratches.Get().(*scratch), snapshot
-	g := graph.New()
-	v.view.Graph, v.view.Program = g, program.New(v.at.compiled, g)
+	if v.view.Program = v.program; v.program == nil {
+		v.view.Program = program.New(v.at.compiled, graph.New())
+	}
+	v.view.Graph = v.view.Program.NewGraph()
 	reads := &v.engine.stats.coldReads
-	v.view.Reader = view.NewReader(g, func(ctx context.Context, l tuplestore.Lookup) ([]tuplestore.Fact, error) {
+	v.view.Reader = view.NewReader(v.view.Graph, v.view.Program, func(ctx context.Context, l tuplestore.Lookup) ([]tuplestore.Fact, error) {
 		reads.Add(1)
 		found, err := snapshot.Find(ctx, l)
 		return found, expired(err)

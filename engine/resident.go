@@ -21,9 +21,10 @@ type residency struct {
 	bytes atomic.Int64 // estimated, all graphs
 	scant atomic.Bool  // so much memory is used that requests of tenants are counted
 
-	mu    sync.Mutex
-	sizes map[*tenant]int64
-	slots chan struct{} // bounds how many graphs are loaded at once
+	mu      sync.Mutex
+	sizes   map[*tenant]int64
+	changed func(bytes int64) // if not nil, called when bytes changes
+	slots   chan struct{}     // bounds how many graphs are loaded at once
 }
 
 const (
@@ -38,6 +39,9 @@ const (
 	// shrunkBy is the part of its tuples that a tenant has to lose to be loaded earlier:
 	// one part in shrunkBy.
 	shrunkBy = 10
+	// partsShare is the part of the memory that graphs leave to parts of tenants that are not
+	// resident: one part in partsShare.
+	partsShare = 8
 	// reconsiderAfter is how long a tenant stays cold because others get as many requests.
 	reconsiderAfter = time.Second
 	// sampled is the number of resident tenants among which the coldest is chosen.
@@ -220,6 +224,7 @@ func (t *tenant) publish(g *graph.Graph, at position) bool {
 	t.position = at
 	t.graph = g
 	t.program = program.New(at.compiled, g)
+	t.endEra()
 	return true
 }
 
@@ -279,7 +284,12 @@ func (r *residency) set(t *tenant, size int64) {
 	if r.sizes == nil {
 		r.sizes = map[*tenant]int64{}
 	}
-	r.bytes.Add(size - r.sizes[t])
+	if grown := size - r.sizes[t]; grown != 0 {
+		total := r.bytes.Add(grown)
+		if r.changed != nil {
+			r.changed(total)
+		}
+	}
 	if size == 0 {
 		delete(r.sizes, t)
 	} else {

@@ -10,6 +10,7 @@ import (
 
 	"stonetown/engine/internal/graph"
 	"stonetown/engine/internal/names"
+	"stonetown/engine/internal/nodecache"
 	"stonetown/engine/internal/program"
 	"stonetown/internal/tracing"
 	"stonetown/schema"
@@ -30,6 +31,9 @@ type tenant struct {
 	position position
 	graph    *graph.Graph     // nil: the tenant is not resident
 	program  *program.Program // in the numbers of graph
+
+	cold atomic.Pointer[program.Program] // of graphs that belong to a request
+	era  atomic.Pointer[nodecache.Era]   // parts.go; changes while mu is held
 
 	unused  atomic.Int32 // looks of dropIdle since the last request
 	freshAt atomic.Int64 // Unix ns at which the position was the newest
@@ -242,20 +246,38 @@ func compileDocument(document []byte) (*schema.Compiled, error) {
 	return compiled, nil
 }
 
+// coldProgram returns the program of the newest schema for graphs that belong to a request, which
+// share it.
+func (t *tenant) coldProgram(c *schema.Compiled) *program.Program {
+	p := t.cold.Load()
+	if p == nil || p.Compiled != c {
+		p = program.New(c, graph.New())
+		t.cold.Store(p)
+	}
+	return p
+}
+
 // lookUp moves the position of a tenant that is not resident. began is the start of the
 // refresh, in the unit of freshAt.
 func (t *tenant) lookUp(ctx context.Context, began int64) error {
 	t.mu.RLock()
-	at := t.position
+	at, follows := t.position, t.era.Load() != nil
 	t.mu.RUnlock()
 	var head tuplestore.Head
+	var changed []tuplestore.Tuple
+	complete := false
 	var err error
-	if at.known {
-		if head, err = t.engine.store.Head(ctx, t.id); err != nil {
-			return err
-		}
+	switch {
+	case at.known && follows:
+		head, changed, complete, err = t.engine.store.Since(ctx, t.id, at.revision)
+	case at.known:
+		head, err = t.engine.store.Head(ctx, t.id)
+	}
+	if err != nil {
+		return err
 	}
 	if !at.known || head.SchemaRevision != at.schemaRevision || head.Epoch != at.epoch {
+		complete = false
 		var document []byte
 		if head, document, err = t.engine.store.Latest(ctx, t.id); err != nil {
 			return err
@@ -271,6 +293,7 @@ func (t *tenant) lookUp(ctx context.Context, began int64) error {
 		// later.
 		same := t.position.epoch == newest.epoch
 		if !t.position.known || same && t.position.revision < newest.revision || !same && t.freshAt.Load() < began {
+			t.moveEra(at, newest, names.Tuples(changed, newest.compiled), complete)
 			t.position = newest
 		}
 		t.mu.Unlock()

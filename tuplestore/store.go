@@ -55,6 +55,12 @@ type Store interface {
 	// with [ErrRevisionCollected] if the commits have been collected.
 	Changes(ctx context.Context, tenant string, after Revision, limit int) ([]Commit, error)
 
+	// Since returns the head, and the tuples that the commits after a revision have changed. It is
+	// for readers that only have to know what has changed: complete is false, and no tuple is
+	// returned, if these commits have been collected, are more than a few hundred or very large,
+	// or are of another history: the revision is beyond the head.
+	Since(ctx context.Context, tenant string, after Revision) (head Head, changed []Tuple, complete bool, err error)
+
 	// RevisionAt returns the newest revision committed at or before an instant, 0 if there is
 	// none, and the epoch of the history. It fails with [ErrRevisionCollected] if that revision
 	// has been collected. Commits that are in progress can still get a time before the present.
@@ -113,6 +119,31 @@ type Snapshot interface {
 	// which it was put; nil and 0 if there was none.
 	Schema(ctx context.Context) ([]byte, Revision, error)
 }
+
+// WholeFinder is a [Snapshot] that finds whole objects.
+type WholeFinder interface {
+	// FindWhole is Find of the newest revision. It also finds all tuples of some objects, in the
+	// same round trip.
+	FindWhole(ctx context.Context, l Lookup, objects []Object) (Whole, error)
+}
+
+// Whole is the result of [WholeFinder.FindWhole].
+type Whole struct {
+	// Newest: the snapshot is of the newest revision. Otherwise the rest is empty.
+	Newest  bool
+	Found   []Fact        // the requested tuples, possibly with duplicates
+	Objects []WholeObject // the objects, in the order of the request
+}
+
+// WholeObject is all tuples of an object, its presence among them.
+type WholeObject struct {
+	Facts []Fact
+	// Larger: the object has more than MaxWhole tuples, of which Facts has none.
+	Larger bool
+}
+
+// MaxWhole is the number of tuples of the largest object that is found as a whole.
+const MaxWhole = 64
 
 // Lookup is a request for tuples of a snapshot.
 type Lookup struct {

@@ -115,6 +115,11 @@ func registerMetrics(registry *prometheus.Registry, s *server.Server) {
 			Name: "stonetown_engine_loads_total", Help: "Attempts to load a tenant into memory.", ConstLabels: prometheus.Labels{"outcome": outcome},
 		}, func() float64 { return float64(value(s.Engine.Stats())) })
 	}
+	parts := func(outcome string, value func(engine.Stats) int64) prometheus.Collector {
+		return prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "stonetown_engine_part_lookups_total", Help: "Lookups of parts of tenants that are not in memory.", ConstLabels: prometheus.Labels{"outcome": outcome},
+		}, func() float64 { return float64(value(s.Engine.Stats())) })
+	}
 	registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
@@ -128,6 +133,12 @@ func registerMetrics(registry *prometheus.Registry, s *server.Server) {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "stonetown_engine_resident_bytes", Help: "Estimated memory of the tenants in memory.",
 		}, func() float64 { return float64(s.Engine.Stats().ResidentBytes) }),
+		parts("hit", func(s engine.Stats) int64 { return s.PartHits }),
+		parts("miss", func(s engine.Stats) int64 { return s.PartMisses }),
+		counter("engine_part_evictions_total", "Parts that gave place to others.", func() int64 { return s.Engine.Stats().PartEvictions }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "stonetown_engine_part_bytes", Help: "Estimated memory of the parts of tenants that are not in memory.",
+		}, func() float64 { return float64(s.Engine.Stats().PartBytes) }),
 		counter("breached_password_questions_total", "Queries to the service for breached passwords.", func() int64 { return s.BreachedPasswords.Stats().Lookups }),
 		counter("breached_password_failures_total", "Queries to the service for breached passwords that failed.", func() int64 { return s.BreachedPasswords.Stats().Failures }),
 		counter("jobs_done_total", "Background jobs that succeeded.", func() int64 { return s.Jobs.Stats().Done }),

@@ -33,7 +33,7 @@ func revisionOf(t *testing.T, token string) int64 {
 // which it would be asked again and again. This must not depend on the backend, or on whether
 // the tenant is resident.
 func TestAllowedAtHasNoPermanentErrors(t *testing.T) {
-	everywhere(t, func(t *testing.T, e *engine.Engine, s tuplestore.Store) {
+	residentAndCold(t, func(t *testing.T, e *engine.Engine, s tuplestore.Store) {
 		ctx := t.Context()
 		const tenant = "tnt_a"
 		define := func(text string) int64 {
@@ -205,7 +205,7 @@ func (oldSnapshot) Schema(context.Context) ([]byte, tuplestore.Revision, error) 
 
 // Where the schema of an earlier revision cannot be read, the answers are those of the newest one.
 func TestAllowedAtUnreadableSchema(t *testing.T) {
-	everywhere(t, func(t *testing.T, _ *engine.Engine, s tuplestore.Store) {
+	residentAndCold(t, func(t *testing.T, _ *engine.Engine, s tuplestore.Store) {
 		e := newEngine(t, engine.Config{}, oldSchema{s})
 		var last string
 		for i := range 2 {

@@ -18,7 +18,7 @@ import (
 // TestAssumptions asks questions under random assumptions, of the present and the past. The
 // answers must be those of another tenant in which the changes have been made.
 func TestAssumptions(t *testing.T) {
-	everywhere(t, func(t *testing.T, e *engine.Engine, s tuplestore.Store) {
+	residentAndCold(t, func(t *testing.T, e *engine.Engine, s tuplestore.Store) {
 		randomly(t, func(t *testing.T, r *rand.Rand) {
 			ctx := context.Background()
 			seen := map[Verdict]int{}
@@ -125,7 +125,7 @@ func (u *universe) assumeTypes(after facts, a *engine.Assumption) {
 
 // An assumption that is not possible is refused with its part.
 func TestAssumptionsRefused(t *testing.T) {
-	everywhere(t, func(t *testing.T, e *engine.Engine, _ tuplestore.Store) {
+	residentAndCold(t, func(t *testing.T, e *engine.Engine, _ tuplestore.Store) {
 		ctx := t.Context()
 		types, err := ParseSchema("doc\n  viewer [user]")
 		if err != nil {

@@ -2,8 +2,11 @@ package enginetest
 
 import (
 	"context"
+	"maps"
 	"path/filepath"
+	"slices"
 	"testing"
+	"time"
 
 	"stonetown/engine"
 	"stonetown/internal/pgtest"
@@ -47,10 +50,13 @@ func openSQL(t testing.TB, url string) tuplestore.Store {
 	return s
 }
 
-// temperatures are the two states of a tenant: resident and cold.
+// temperatures are the states of a tenant: resident, cold, in part, with so little memory that
+// parts come and go, and moving between these.
 var temperatures = map[string]engine.Config{
 	"resident": {},
 	"cold":     {ResidentBytes: -1},
+	"in part":  {ResidentBytes: 2 << 10},
+	"moving":   {ResidentBytes: 8 << 10, IdleAfter: 20 * time.Millisecond},
 }
 
 func newEngine(t testing.TB, c engine.Config, s tuplestore.Store) *engine.Engine {
@@ -64,13 +70,23 @@ func newEngine(t testing.TB, c engine.Config, s tuplestore.Store) *engine.Engine
 	return e
 }
 
-// everywhere runs a test on every backend, resident and cold.
+// everywhere runs a test on every backend, at every temperature.
 func everywhere(t *testing.T, test func(t *testing.T, e *engine.Engine, s tuplestore.Store)) {
+	at(t, slices.Collect(maps.Keys(temperatures)), test)
+}
+
+// residentAndCold runs a test on every backend, resident and cold. It is for questions about
+// states other than the newest, to which what is kept in part does not apply.
+func residentAndCold(t *testing.T, test func(t *testing.T, e *engine.Engine, s tuplestore.Store)) {
+	at(t, []string{"resident", "cold"}, test)
+}
+
+func at(t *testing.T, which []string, test func(t *testing.T, e *engine.Engine, s tuplestore.Store)) {
 	for backend, open := range backends {
-		for temperature, config := range temperatures {
+		for _, temperature := range which {
 			t.Run(backend+"/"+temperature, func(t *testing.T) {
 				s := open(t)
-				test(t, newEngine(t, config, s), s)
+				test(t, newEngine(t, temperatures[temperature], s), s)
 			})
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // TestHistoriesOfDecisions compares the changes of random decisions with an evaluation at every
 // revision and every expiry.
 func TestHistoriesOfDecisions(t *testing.T) {
-	everywhere(t, func(t *testing.T, e *engine.Engine, s tuplestore.Store) {
+	residentAndCold(t, func(t *testing.T, e *engine.Engine, s tuplestore.Store) {
 		randomly(t, func(t *testing.T, r *rand.Rand) {
 			ctx := context.Background()
 			causes := map[engine.ChangeCause]int{}

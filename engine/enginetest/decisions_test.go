@@ -24,7 +24,7 @@ func TestWatchedDecisions(t *testing.T) {
 		scopes bool // some commits have too many changes
 	}{"all": {0, false}, "small budget": {60, true}} {
 		t.Run(name, func(t *testing.T) {
-			everywhere(t, func(t *testing.T, e *engine.Engine, s tuplestore.Store) {
+			residentAndCold(t, func(t *testing.T, e *engine.Engine, s tuplestore.Store) {
 				watching := newEngine(t, engine.Config{MaxVisits: c.visits}, s)
 				// For a watch, expired relations hold until they are deleted.
 				timeless := newEngine(t, engine.Config{Clock: func() time.Time { return time.UnixMicro(1) }}, s)

@@ -20,7 +20,7 @@ import (
 // TestThePast asks questions of random points in time. The answers must be those of another
 // tenant that has the state of the point: the types and the tuples that had not expired.
 func TestThePast(t *testing.T) {
-	everywhere(t, func(t *testing.T, e *engine.Engine, s tuplestore.Store) {
+	residentAndCold(t, func(t *testing.T, e *engine.Engine, s tuplestore.Store) {
 		randomly(t, func(t *testing.T, r *rand.Rand) {
 			ctx := context.Background()
 			expired, seen := 0, map[Verdict]int{}

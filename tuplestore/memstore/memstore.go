@@ -106,6 +106,26 @@ func (s *Store) Changes(_ context.Context, tenant string, after tuplestore.Revis
 	return s.tenant(tenant).changes(after, limit), nil
 }
 
+// sinceCommits bounds what Since returns.
+const sinceCommits = 128
+
+// Since implements [tuplestore.Store].
+func (s *Store) Since(_ context.Context, tenant string, after tuplestore.Revision) (head tuplestore.Head, changed []tuplestore.Tuple, complete bool, err error) {
+	t := s.tenant(tenant)
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	head = t.headLocked(s.epoch)
+	if head.Revision < after || head.Revision > after+sinceCommits {
+		return head, nil, false, nil
+	}
+	for _, c := range t.commits[after:] {
+		for _, change := range c.Changes {
+			changed = append(changed, change.Tuple)
+		}
+	}
+	return head, changed, true, nil
+}
+
 // RevisionAt implements [tuplestore.Store].
 func (s *Store) RevisionAt(_ context.Context, tenant string, instant time.Time) (rev tuplestore.Revision, epoch string, err error) {
 	return s.tenant(tenant).revisionAt(instant), s.epoch, nil

@@ -44,6 +44,35 @@ func (s *snapshot) Find(ctx context.Context, l tuplestore.Lookup) ([]tuplestore.
 	return slices.Collect(maps.Keys(found)), nil
 }
 
+var _ tuplestore.WholeFinder = (*snapshot)(nil)
+
+// FindWhole implements [tuplestore.WholeFinder].
+func (s *snapshot) FindWhole(ctx context.Context, l tuplestore.Lookup, objects []tuplestore.Object) (tuplestore.Whole, error) {
+	found, err := s.Find(ctx, l)
+	if err != nil {
+		return tuplestore.Whole{}, err
+	}
+	t := s.tenant
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if s.rev != tuplestore.Revision(len(t.commits)) { // history does not change, so Find is right if it is the newest now
+		return tuplestore.Whole{}, nil
+	}
+	whole := tuplestore.Whole{Newest: true, Found: found, Objects: make([]tuplestore.WholeObject, len(objects))}
+	for i, object := range objects {
+		o := &whole.Objects[i]
+		for _, l := range t.objects[object] {
+			if interval, exists := l.at(s.rev); exists {
+				o.Facts = append(o.Facts, tuplestore.Fact{Tuple: l.tuple, Qualifier: interval.qualifier})
+			}
+		}
+		if len(o.Facts) > tuplestore.MaxWhole {
+			*o = tuplestore.WholeObject{Larger: true}
+		}
+	}
+	return whole, nil
+}
+
 func (s *snapshot) Touched(ctx context.Context, l tuplestore.Lookup) (rev tuplestore.Revision, err error) {
 	t := s.tenant
 	t.mu.RLock()

@@ -133,6 +133,65 @@ func (s *Store) changes(ctx context.Context, tenant string, after tuplestore.Rev
 	return commits, nil
 }
 
+// Bounds of what Since reads.
+const (
+	sinceCommits = 128
+	sinceBytes   = 1 << 16 // of the changes of one commit
+)
+
+// Since implements [tuplestore.Store].
+func (s *Store) Since(ctx context.Context, tenant string, after tuplestore.Revision) (head tuplestore.Head, changed []tuplestore.Tuple, complete bool, err error) {
+	if head, ok := s.KnownHead(tenant); ok && head.Revision == after {
+		return head, nil, true, nil
+	}
+	head, changed, complete, err = s.since(ctx, tenant, after)
+	if err != nil {
+		return tuplestore.Head{}, nil, false, fmt.Errorf("read what changed in tenant %s after %d: %w", tenant, after, err)
+	}
+	return head, changed, complete, nil
+}
+
+func (s *Store) since(ctx context.Context, tenant string, after tuplestore.Revision) (head tuplestore.Head, changed []tuplestore.Tuple, complete bool, err error) {
+	rows, err := s.DB.Query(ctx, `
+		SELECT h.epoch, h.rev, h.schema_rev, h.min_rev, CASE WHEN LENGTH(c.changes) <= $4 THEN c.changes END
+		FROM tenant_heads h
+		LEFT JOIN tenant_commits c ON c.tenant_id = h.tenant_id AND c.rev > $2 AND h.rev <= $3
+		WHERE h.tenant_id = $1`, tenant, int64(after), int64(after)+sinceCommits, sinceBytes)
+	if err != nil {
+		return head, nil, false, err
+	}
+	defer rows.Close()
+	var floor tuplestore.Revision
+	commits := tuplestore.Revision(0)
+	for rows.Next() {
+		var changes *string
+		if err := rows.Scan(&head.Epoch, &head.Revision, &head.SchemaRevision, &floor, &changes); err != nil {
+			return head, nil, false, err
+		}
+		if changes == nil {
+			continue // too large, too many, or none
+		}
+		commits++
+		list, err := decodeChanges(*changes)
+		if err != nil {
+			return head, nil, false, err
+		}
+		for _, c := range list {
+			changed = append(changed, c.Tuple)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return head, nil, false, err
+	}
+	if head.Epoch != "" {
+		s.remember(tenant, head)
+	}
+	if after < floor || after+commits != head.Revision {
+		return head, nil, false, nil
+	}
+	return head, changed, true, nil
+}
+
 // searchRevision finds the newest revision with a time of at most $2, or the retention floor if
 // that is later, and returns the head, the revision and its time. It is a binary search, because
 // revisions have no gaps: of at most more revisions after rev, one half can still be meant.

@@ -81,6 +81,9 @@ func checkPlans(t *testing.T, s *Store) {
 		{"usersets", func() (string, *statement, error) { return sn.find(tuplestore.Lookup{Usersets: someNodes}) }, all[:4], "_usersets"},
 		{"all of nodes", func() (string, *statement, error) { return sn.find(tuplestore.Lookup{All: someNodes}) }, all[:4], ""},
 		{"naming objects", func() (string, *statement, error) { return sn.find(tuplestore.Lookup{Naming: someObjects}) }, subject, "_by_subject"},
+		{"whole objects", func() (string, *statement, error) {
+			return sn.whole(tuplestore.Lookup{}, someObjects)
+		}, all[:3], ""},
 		{"list of an object", func() (string, *statement, error) {
 			return sn.list(tuplestore.Filter{ObjectType: "doc", ObjectID: "1"}, after, 10)
 		}, all[:3], ""},
@@ -214,6 +217,8 @@ func explain(t *testing.T, db *sqldb.DB, sql string, args []any) (accesses []acc
 		switch arg := arg.(type) {
 		case []string:
 			literals[i] = "ARRAY['" + strings.Join(arg, "','") + "']"
+		case []int64:
+			literals[i] = strings.ReplaceAll(fmt.Sprintf("ARRAY%d", arg), " ", ",")
 		case string:
 			literals[i] = "'" + arg + "'"
 		default:

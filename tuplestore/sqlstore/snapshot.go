@@ -98,33 +98,64 @@ func (sn *snapshot) Find(ctx context.Context, l tuplestore.Lookup) ([]tuplestore
 // find builds the statement of Find.
 func (sn *snapshot) find(l tuplestore.Lookup) (string, *statement, error) {
 	s := sn.statement()
-	var b strings.Builder
-	b.WriteString(headRow)
-	s.each(l, func(index, extra string, columns []column) {
-		// The history is selected in the same way.
-		for _, from := range []struct{ table, then string }{{live, liveThen}, {history, goneThen}} {
-			fmt.Fprintf(&b, ` UNION ALL SELECT %s, 0, 0, '' FROM %s`,
-				factList("t."), s.joined(s.table(from.table, index), extra+from.then, columns))
+	parts := s.parts(l)
+	sql := sn.store.texts.of(textShape{ofFind, shapeOf(parts)}, func() string {
+		var b strings.Builder
+		b.WriteString(headRow)
+		for _, p := range parts {
+			// The history is selected in the same way.
+			for _, from := range []struct{ table, then string }{{live, liveThen}, {history, goneThen}} {
+				fmt.Fprintf(&b, ` UNION ALL SELECT %s, 0, 0, '' FROM %s`, factList("t."), s.selected(p, from.table, from.then))
+			}
 		}
+		return b.String()
 	})
-	return b.String(), s, s.err
+	return sql, s, s.err
 }
 
-// each calls add for every part of a lookup, with the index that serves it, the conditions that
-// the index requires, and the columns that the rows must equal.
-func (s *statement) each(l tuplestore.Lookup, add func(index, extra string, columns []column)) {
-	if len(l.Tuples) > 0 {
-		add("", "", keysOf(l.Tuples, key))
+// part is a part of a lookup: the rows that equal one of its keys.
+type part struct {
+	kind    partKind
+	first   int      // the place of its first argument
+	columns []column // its keys
+}
+
+type partKind int
+
+const (
+	someTuples partKind = iota
+	someUsersets
+	allOfNodes
+	namingObjects
+	partKinds
+)
+
+// partIndexes has the index that serves each part, and the condition that the index requires.
+var partIndexes = [partKinds]struct{ index, condition string }{
+	someUsersets:  {"usersets", " AND t.subject_relation <> ''"},
+	namingObjects: {"by_subject", " AND t.relation <> ''"},
+}
+
+// parts adds the keys of a lookup to the arguments.
+func (s *statement) parts(l tuplestore.Lookup) []part {
+	var parts []part
+	add := func(kind partKind, columns []column) {
+		if columns[0].len() > 0 {
+			parts = append(parts, part{kind, len(s.args) + 1, columns})
+			s.bind(columns)
+		}
 	}
-	if len(l.Usersets) > 0 {
-		add("usersets", " AND t.subject_relation <> ''", keysOf(l.Usersets, nodeKey)[:3])
-	}
-	if len(l.All) > 0 {
-		add("", "", keysOf(l.All, nodeKey)[:3])
-	}
-	if len(l.Naming) > 0 {
-		add("by_subject", " AND t.relation <> ''", keysOf(l.Naming, subjectKey)[3:5])
-	}
+	add(someTuples, keysOf(l.Tuples, key))
+	add(someUsersets, keysOf(l.Usersets, nodeKey)[:3])
+	add(allOfNodes, keysOf(l.All, nodeKey)[:3])
+	add(namingObjects, keysOf(l.Naming, subjectKey)[3:5])
+	return parts
+}
+
+// selected returns the rows t of a table that a part selects and that meet a condition.
+func (s *statement) selected(p part, table, condition string) string {
+	by := partIndexes[p.kind]
+	return s.lookup(given(s.dialect, p.first, p.columns), s.table(table, by.index), by.condition+condition, namesOf(p.columns))
 }
 
 // Touched implements [tuplestore.Snapshot].
@@ -144,14 +175,17 @@ func (sn *snapshot) Touched(ctx context.Context, l tuplestore.Lookup) (tuplestor
 // touched builds the statement of Touched.
 func (sn *snapshot) touched(l tuplestore.Lookup) (string, *statement, error) {
 	s := sn.statement()
-	parts := []string{"SELECT CASE WHEN $2 < 0 THEN 1 ELSE 0 END AS rev"} // as every part has both arguments
-	s.each(l, func(index, extra string, columns []column) {
-		extra += " AND t.created_rev <= $2"
-		parts = append(parts,
-			fmt.Sprintf(`SELECT t.created_rev FROM %s`, s.joined(s.table(live, index), extra, columns)),
-			fmt.Sprintf(`SELECT CASE WHEN t.deleted_rev <= $2 THEN t.deleted_rev ELSE t.created_rev END FROM %s`, s.joined(s.table(history, index), extra, columns)))
+	parts := s.parts(l)
+	sql := sn.store.texts.of(textShape{ofTouched, shapeOf(parts)}, func() string {
+		selects := []string{"SELECT CASE WHEN $2 < 0 THEN 1 ELSE 0 END AS rev"} // as every part has both arguments
+		for _, p := range parts {
+			selects = append(selects,
+				fmt.Sprintf(`SELECT t.created_rev FROM %s`, s.selected(p, live, " AND t.created_rev <= $2")),
+				fmt.Sprintf(`SELECT CASE WHEN t.deleted_rev <= $2 THEN t.deleted_rev ELSE t.created_rev END FROM %s`, s.selected(p, history, " AND t.created_rev <= $2")))
+		}
+		return fmt.Sprintf(`SELECT h.rev, h.min_rev, (SELECT MAX(x.rev) FROM (%s) AS x) FROM tenant_heads AS h WHERE h.tenant_id = $1`, strings.Join(selects, " UNION ALL "))
 	})
-	return fmt.Sprintf(`SELECT h.rev, h.min_rev, (SELECT MAX(x.rev) FROM (%s) AS x) FROM tenant_heads AS h WHERE h.tenant_id = $1`, strings.Join(parts, " UNION ALL ")), s, s.err
+	return sql, s, s.err
 }
 
 // nodeKey is a node in the columns of a tuple, of which it fills three.

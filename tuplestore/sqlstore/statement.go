@@ -79,20 +79,43 @@ func keysOf[T any](list []T, key func(T) [6]string) []column {
 // per column or, on SQLite, one in total. A row-by-row list of values would be planned
 // again for every length, and slowly.
 func (s *statement) rows(columns ...column) string {
+	first := len(s.args) + 1
+	s.bind(columns)
+	return given(s.dialect, first, columns)
+}
+
+// bind adds the arguments of rows.
+func (s *statement) bind(columns []column) {
+	if s.dialect == sqldb.SQLite {
+		s.args = append(s.args, s.json(columns))
+		return
+	}
+	for _, c := range columns {
+		if c.ints != nil {
+			s.args = append(s.args, c.ints)
+		} else {
+			s.args = append(s.args, c.texts)
+		}
+	}
+}
+
+// given returns a table of rows whose arguments begin at a place. It depends on the names and
+// types of the columns only.
+func given(dialect sqldb.Dialect, first int, columns []column) string {
 	var names, values []string
 	for i, c := range columns {
 		names = append(names, c.name)
 		switch {
-		case s.dialect == sqldb.SQLite:
+		case dialect == sqldb.SQLite:
 			values = append(values, fmt.Sprintf("value->>%d AS %s", i, c.name))
 		case c.ints != nil:
-			values = append(values, fmt.Sprintf("CAST(%s AS BIGINT[])", s.arg(c.ints)))
+			values = append(values, fmt.Sprintf("CAST($%d AS BIGINT[])", first+i))
 		default:
-			values = append(values, fmt.Sprintf("CAST(%s AS TEXT[])", s.arg(c.texts)))
+			values = append(values, fmt.Sprintf("CAST($%d AS TEXT[])", first+i))
 		}
 	}
-	if s.dialect == sqldb.SQLite {
-		return fmt.Sprintf("(SELECT %s FROM json_each(%s)) AS k", strings.Join(values, ", "), s.arg(s.json(columns)))
+	if dialect == sqldb.SQLite {
+		return fmt.Sprintf("(SELECT %s FROM json_each($%d)) AS k", strings.Join(values, ", "), first)
 	}
 	return fmt.Sprintf("unnest(%s) AS k (%s)", strings.Join(values, ", "), strings.Join(names, ", "))
 }
@@ -128,11 +151,15 @@ func (s *statement) json(columns []column) string {
 // joined returns the rows t of a table that equal one of the given rows k in the key
 // columns and meet some conditions, each with AND before it.
 func (s *statement) joined(table, conditions string, keys []column, more ...column) string {
-	names := make([]string, len(keys))
-	for i, c := range keys {
+	return s.lookup(s.rows(append(keys, more...)...), table, conditions, namesOf(keys))
+}
+
+func namesOf(columns []column) []string {
+	names := make([]string, len(columns))
+	for i, c := range columns {
 		names[i] = c.name
 	}
-	return s.lookup(s.rows(append(keys, more...)...), table, conditions, names)
+	return names
 }
 
 // lookup is joined for the rows k of an expression. Each is looked up in an index, regardless

@@ -106,6 +106,7 @@ type Store struct {
 	// writer; otherwise it is empty. Only a tenant's committer replaces an entry, before it
 	// returns the new revision.
 	known sync.Map // tenant -> tuplestore.Head
+	texts texts
 
 	stop    context.Context // ends with Close
 	cancel  context.CancelFunc

@@ -245,7 +245,13 @@ func (g generator) compare(f *fixture, s state) {
 		l.Naming = l.Naming[:g.IntN(len(l.Naming)+1)]
 		f.same(fmt.Sprintf("find %+v at revision %d", l, s.rev), s.find(l), f.find(snapshot, l))
 		f.touched(snapshot, l)
+		var objects []tuplestore.Object
+		for range g.IntN(4) {
+			objects = append(objects, g.tuple().Object)
+		}
+		f.findWhole(snapshot, l, objects)
 	}
+	f.since(s.rev)
 	filters := g.filters()
 	for _, filter := range filters {
 		want := s.list(filter)

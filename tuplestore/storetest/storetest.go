@@ -40,6 +40,7 @@ func Run(t *testing.T, open func(t *testing.T) tuplestore.Store) {
 		{"Replay", replayCases},
 		{"Also", alsoCases},
 		{"Snapshots", snapshotCases},
+		{"Whole", wholeCases},
 		{"Histories", historyCases},
 		{"Ids", idCases},
 		{"Concurrency", concurrencyCases},

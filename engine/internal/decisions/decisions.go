@@ -164,7 +164,7 @@ func (f *Follower) Reset() {
 	g.IndexBackward()
 	f.view = view.View{Graph: g, Program: program.New(f.compiled, g)}
 	f.read = 0
-	f.view.Reader = view.NewReader(g, func(ctx context.Context, l tuplestore.Lookup) ([]tuplestore.Fact, error) {
+	f.view.Reader = view.NewReader(g, f.view.Program, func(ctx context.Context, l tuplestore.Lookup) ([]tuplestore.Fact, error) {
 		f.read += lookupBytes * int64(len(l.Tuples)+len(l.Usersets)+len(l.All)+len(l.Naming))
 		return f.find(ctx, f.at, l)
 	})

@@ -185,7 +185,7 @@ func TestEvaluationReadsByLevel(t *testing.T) {
 		t.Fatal(err)
 	}
 	reads, read := 0, 0
-	v.Reader = view.NewReader(v.Graph, func(_ context.Context, l tuplestore.Lookup) (found []tuplestore.Fact, _ error) {
+	v.Reader = view.NewReader(v.Graph, v.Program, func(_ context.Context, l tuplestore.Lookup) (found []tuplestore.Fact, _ error) {
 		reads++
 		for _, f := range stored {
 			node := tuplestore.Node{Object: f.Object, Relation: f.Relation}

@@ -108,6 +108,14 @@ func New() *Graph {
 	return &Graph{index: newObjectIndex(), objects: pages[Object]{copied: copyRest}, pins: new(pins)}
 }
 
+// NewWith returns an empty graph in which types and relations have the numbers that they have in
+// dictionaries, which do not change any more.
+func NewWith(types *Dictionary[TypeID], relations *Dictionary[RelationID]) *Graph {
+	g := New()
+	g.Types.base, g.Relations.base = types, relations
+	return g
+}
+
 // KeepObjects makes objects keep their numbers when no tuple names them any more, for an owner
 // that has these numbers in tables of its own.
 func (g *Graph) KeepObjects() { g.keeps = true }
@@ -117,6 +125,7 @@ func (g *Graph) Bytes() int64 { return g.bytes }
 
 // Dictionary numbers names. Numbers are never reused.
 type Dictionary[ID ~uint32] struct {
+	base    *Dictionary[ID] // has the first numbers; or nil
 	numbers map[string]ID
 	names   []string
 	shared  bool // numbers is, with a copy
@@ -130,7 +139,7 @@ func (d *Dictionary[ID]) Copy() Dictionary[ID] {
 
 // Intern returns the number of a name, which it adds if it is new.
 func (d *Dictionary[ID]) Intern(name string) ID {
-	if n, ok := d.numbers[name]; ok {
+	if n, ok := d.Number(name); ok {
 		return n
 	}
 	if d.shared {
@@ -139,7 +148,7 @@ func (d *Dictionary[ID]) Intern(name string) ID {
 	if d.numbers == nil {
 		d.numbers = map[string]ID{}
 	}
-	n := ID(len(d.names))
+	n := d.first() + ID(len(d.names))
 	d.numbers[name] = n
 	d.names = append(d.names, name)
 	return n
@@ -164,21 +173,47 @@ func (d *Dictionary[ID]) rename(names map[string]string) {
 	}
 }
 
+// first returns the first number that is not of the base.
+func (d *Dictionary[ID]) first() ID {
+	if d.base == nil {
+		return 0
+	}
+	return ID(len(d.base.names))
+}
+
 // Number returns the number of a name.
 func (d *Dictionary[ID]) Number(name string) (n ID, ok bool) {
+	if d.base != nil {
+		if n, ok = d.base.numbers[name]; ok {
+			return n, true
+		}
+	}
 	n, ok = d.numbers[name]
 	return n, ok
 }
 
 // Known returns the number of a name that the dictionary has, as every name of the schema
 // that a program was made for.
-func (d *Dictionary[ID]) Known(name string) ID { return d.numbers[name] }
+func (d *Dictionary[ID]) Known(name string) ID {
+	n, _ := d.Number(name)
+	return n
+}
 
 // Name returns the name that has a number.
-func (d *Dictionary[ID]) Name(n ID) string { return d.names[n] }
+func (d *Dictionary[ID]) Name(n ID) string {
+	if first := d.first(); n >= first {
+		return d.names[n-first]
+	}
+	return d.base.names[n]
+}
 
 // Names returns all names, by number.
-func (d *Dictionary[ID]) Names() []string { return d.names }
+func (d *Dictionary[ID]) Names() []string {
+	if d.base == nil {
+		return d.names
+	}
+	return slices.Concat(d.base.names, d.names)
+}
 
 // Rename gives types and relations other names, all at once. Programs that were made before keep
 // theirs.

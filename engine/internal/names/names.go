@@ -118,6 +118,19 @@ func Changes(commit *tuplestore.Commit, c *schema.Compiled) []tuplestore.Change 
 	return changes
 }
 
+// Tuples returns stored tuples by the names of types.
+func Tuples(stored []tuplestore.Tuple, c *schema.Compiled) []tuplestore.Tuple {
+	s := c.StoredNames()
+	if s == nil {
+		return stored
+	}
+	named := make([]tuplestore.Tuple, len(stored))
+	for i, t := range stored {
+		named[i] = Tuple(&s.Back, t)
+	}
+	return named
+}
+
 // Commits returns commits between which the types do not change.
 func Commits(commits []tuplestore.Commit, c *schema.Compiled) []tuplestore.Commit {
 	if c.StoredNames() == nil {
@@ -237,18 +250,25 @@ func Page(ctx context.Context, store tuplestore.Store, tenant string, c *schema.
 
 // List is the List of a [Snapshot], after a position.
 func List(ctx context.Context, in tuplestore.Snapshot, f tuplestore.Filter, position *tuplestore.Record, limit int) ([]tuplestore.Record, error) {
-	if named, ok := in.(snapshot); ok {
+	if named, ok := in.(interface {
+		listAfter(context.Context, tuplestore.Filter, *tuplestore.Record, int) ([]tuplestore.Record, error)
+	}); ok {
 		return named.listAfter(ctx, f, position, limit)
 	}
 	return in.List(ctx, f, position, limit)
 }
 
-// Snapshot returns a snapshot by the names of the types of its revision.
+// Snapshot returns a snapshot by the names of the types of its revision. It is a
+// [tuplestore.WholeFinder] if the given one is.
 func Snapshot(in tuplestore.Snapshot, c *schema.Compiled) tuplestore.Snapshot {
-	if s := c.StoredNames(); s != nil {
-		return snapshot{in, s}
+	s := c.StoredNames()
+	if s == nil {
+		return in
 	}
-	return in
+	if finder, ok := in.(tuplestore.WholeFinder); ok {
+		return wholeFinder{snapshot{in, s}, finder}
+	}
+	return snapshot{in, s}
 }
 
 type snapshot struct {
@@ -274,8 +294,31 @@ func (sn snapshot) lookup(l tuplestore.Lookup) (stored tuplestore.Lookup) {
 
 func (sn snapshot) Find(ctx context.Context, l tuplestore.Lookup) ([]tuplestore.Fact, error) {
 	found, err := sn.Snapshot.Find(ctx, sn.lookup(l))
+	sn.name(found)
+	return found, err
+}
+
+// name gives stored tuples the names of types.
+func (sn snapshot) name(found []tuplestore.Fact) {
 	for i := range found {
 		found[i].Tuple = Tuple(&sn.names.Back, found[i].Tuple)
+	}
+}
+
+type wholeFinder struct {
+	snapshot
+	finder tuplestore.WholeFinder
+}
+
+func (w wholeFinder) FindWhole(ctx context.Context, l tuplestore.Lookup, objects []tuplestore.Object) (tuplestore.Whole, error) {
+	stored := make([]tuplestore.Object, len(objects))
+	for i, o := range objects {
+		stored[i] = Object(&w.names.Of, o)
+	}
+	found, err := w.finder.FindWhole(ctx, w.lookup(l), stored)
+	w.name(found.Found)
+	for _, o := range found.Objects {
+		w.name(o.Facts)
 	}
 	return found, err
 }

@@ -32,6 +32,8 @@ type Program struct {
 
 	inverseOnce, dependentsOnce sync.Once
 	inverse, dependents         *Inverse
+	namedOnce                   sync.Once
+	named                       []Named
 }
 
 // NoRule is the rule of a relation that a type does not have.
@@ -157,6 +159,9 @@ func New(c *schema.Compiled, g *graph.Graph) *Program {
 	}
 	return p
 }
+
+// NewGraph returns an empty graph that the program is for.
+func (p *Program) NewGraph() *graph.Graph { return graph.NewWith(&p.types, &p.relations) }
 
 // At returns the place of a type's relation in tables of all relations of all types, or
 // -1 if it has none.

@@ -16,6 +16,9 @@ import (
 const types = `
 doc
   viewer [user, user:*, group#member]
+  owner [user]
+  team [group#member]
+  link [doc]
   when near(distance int, limit int): distance < limit`
 
 func newView(t *testing.T, relations ...string) enginetest.View {
@@ -109,7 +112,7 @@ func TestSubjectsOfUnknownObjectsAreUnknown(t *testing.T) {
 func TestReaderReadsEachNodeOnce(t *testing.T) {
 	v := newView(t)
 	var lookups []tuplestore.Lookup
-	r := view.NewReader(v.Graph, func(_ context.Context, l tuplestore.Lookup) ([]tuplestore.Fact, error) {
+	r := view.NewReader(v.Graph, v.Program, func(_ context.Context, l tuplestore.Lookup) ([]tuplestore.Fact, error) {
 		lookups = append(lookups, tuplestore.Lookup{Tuples: slices.Clone(l.Tuples), Usersets: slices.Clone(l.Usersets), All: slices.Clone(l.All)})
 		return nil, nil
 	})
@@ -132,5 +135,26 @@ func TestReaderReadsEachNodeOnce(t *testing.T) {
 	}
 	if second := lookups[1]; len(second.Tuples) != 0 || len(second.Usersets) != 0 || len(second.All) != 1 {
 		t.Errorf("second read: %+v", second)
+	}
+}
+
+// Tuples that the schema does not allow are not looked for.
+func TestReaderReadsOnlyWhatTheSchemaAllows(t *testing.T) {
+	for relation, want := range map[string][2]int{"viewer": {2, 1}, "owner": {1, 0}, "team": {0, 1}, "link": {0, 0}, "none": {0, 0}} {
+		v := newView(t)
+		var lookup tuplestore.Lookup
+		r := view.NewReader(v.Graph, v.Program, func(_ context.Context, l tuplestore.Lookup) ([]tuplestore.Fact, error) {
+			lookup = l
+			return nil, nil
+		})
+		r.About(tuplestore.Subject{Type: "user", ID: "ann"})
+		doc := v.Graph.Intern(tuplestore.Object{Type: "doc", ID: "1"})
+		r.Want(doc, v.Graph.Relations.Intern(relation), v.Subject(tuplestore.Subject{Type: "user", ID: "ann"}))
+		if err := r.Read(t.Context(), &v.Budget); err != nil {
+			t.Fatal(err)
+		}
+		if got := [2]int{len(lookup.Tuples), len(lookup.Usersets)}; got != want {
+			t.Errorf("%s: %d tuples and usersets of %d nodes, want %v", relation, got[0], got[1], want)
+		}
 	}
 }

@@ -1,0 +1,123 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"stonetown/internal/sqldb"
+	"stonetown/tuplestore"
+)
+
+var _ tuplestore.WholeFinder = (*snapshot)(nil)
+
+// The rows of FindWhole have a place in front of the columns of a tuple: the kind of the row and,
+// for an object, its number in the request.
+const (
+	headPlace   = iota // its number is the newest revision
+	foundPlace         // a tuple of the lookup
+	objectPlace        // a tuple of an object, which has no object columns
+	largerPlace        // an object with too many tuples
+)
+
+// FindWhole implements [tuplestore.WholeFinder]. It reads live tuples only: while the head is at
+// the snapshot's revision, these are all. Tuples and head are read in one statement, which sees
+// one state.
+func (sn *snapshot) FindWhole(ctx context.Context, l tuplestore.Lookup, objects []tuplestore.Object) (tuplestore.Whole, error) {
+	found, err := sn.findWhole(ctx, l, objects)
+	if err != nil {
+		return tuplestore.Whole{}, fmt.Errorf("find objects in tenant %s at %d: %w", sn.tenant, sn.rev, err)
+	}
+	return found, nil
+}
+
+func (sn *snapshot) findWhole(ctx context.Context, l tuplestore.Lookup, objects []tuplestore.Object) (found tuplestore.Whole, err error) {
+	sql, s, err := sn.whole(l, objects)
+	if err != nil {
+		return found, err
+	}
+	rows, err := sn.db.Query(ctx, sql, s.args...)
+	if err != nil {
+		return found, err
+	}
+	defer rows.Close()
+	found.Objects = make([]tuplestore.WholeObject, len(objects))
+	var head tuplestore.Revision // 0 for a tenant without a row
+	for rows.Next() {
+		var place, i int64
+		var k [6]string
+		var q tuplestore.Qualifier
+		if err := rows.Scan(&place, &i, &k[0], &k[1], &k[2], &k[3], &k[4], &k[5], &q.Condition, &q.Context, &q.ExpiresAt); err != nil {
+			return found, err
+		}
+		switch place {
+		case headPlace:
+			head = tuplestore.Revision(i)
+		case foundPlace:
+			found.Found = append(found.Found, tuplestore.Fact{Tuple: tuple(k), Qualifier: q})
+		case objectPlace:
+			k[0], k[1] = objects[i].Type, objects[i].ID
+			found.Objects[i].Facts = append(found.Objects[i].Facts, tuplestore.Fact{Tuple: tuple(k), Qualifier: q})
+		default:
+			found.Objects[i].Larger = true
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return found, err
+	}
+	if sn.rev > head {
+		return found, tuplestore.ErrRevisionUnknown
+	}
+	if sn.rev < head {
+		return tuplestore.Whole{}, nil
+	}
+	found.Newest = true
+	for i := range found.Objects {
+		if o := &found.Objects[i]; len(o.Facts) > tuplestore.MaxWhole {
+			*o = tuplestore.WholeObject{Larger: true}
+		}
+	}
+	return found, nil
+}
+
+// whole builds the statement of FindWhole.
+func (sn *snapshot) whole(l tuplestore.Lookup, objects []tuplestore.Object) (string, *statement, error) {
+	s := &statement{dialect: sn.store.DB.Dialect(), args: []any{sn.tenant}}
+	parts := s.parts(l)
+	keys := append(keysOf(objects, objectKey)[:2], numbers(len(objects)))
+	first := len(s.args) + 1
+	s.bind(keys)
+	sql := sn.store.texts.of(textShape{ofWhole, shapeOf(parts)}, func() string {
+		const noTuple = `'' AS object_type, '' AS object_id, '' AS relation, '' AS subject_type, '' AS subject_id, '' AS subject_relation, '' AS condition, '' AS context, 0 AS expires_at`
+		var b strings.Builder
+		fmt.Fprintf(&b, `SELECT %d AS place, rev AS i, %s FROM tenant_heads WHERE tenant_id = $1`, headPlace, noTuple)
+		for _, p := range parts {
+			fmt.Fprintf(&b, ` UNION ALL SELECT %d, 0, %s FROM %s`, foundPlace, factList("t."), s.selected(p, live, ""))
+		}
+		from := given(s.dialect, first, keys)
+		// PostgreSQL ends the search for each object, the others exclude those that are too large.
+		more := fmt.Sprintf(`EXISTS (SELECT 1 FROM %s AS o WHERE o.tenant_id = $1 AND o.object_type = k.object_type AND o.object_id = k.object_id LIMIT 1 OFFSET %d)`, live, tuplestore.MaxWhole)
+		bound := " AND NOT " + more
+		if s.dialect == sqldb.Postgres {
+			bound = fmt.Sprintf(" LIMIT %d", tuplestore.MaxWhole+1)
+		} else {
+			fmt.Fprintf(&b, ` UNION ALL SELECT %d, k.i, %s FROM %s WHERE %s`, largerPlace, noTuple, from, more)
+		}
+		fmt.Fprintf(&b, ` UNION ALL SELECT %d, k.i, '', '', %s, %s FROM %s`, objectPlace,
+			prefixed("t.", keyColumns[2:]), prefixed("t.", qualifierColumns[:]), s.lookup(from, s.table(live, ""), bound, namesOf(keys[:2])))
+		return b.String()
+	})
+	return sql, s, s.err
+}
+
+// objectKey is an object in the columns of a tuple, of which it fills two.
+func objectKey(o tuplestore.Object) [6]string { return [6]string{o.Type, o.ID} }
+
+// numbers returns a column with the numbers of rows.
+func numbers(n int) column {
+	c := column{name: "i", ints: make([]int64, n)}
+	for i := range c.ints {
+		c.ints[i] = int64(i)
+	}
+	return c
+}
