@@ -380,3 +380,66 @@ func TestRenameDuringWrites(t *testing.T) {
 		t.Errorf("%d relations were written", stored)
 	}
 }
+
+// TestChecksDuringRenames asks by the former and the new names at once. Every answer is that of one
+// revision: allowed by its names, and undefined by the others.
+func TestChecksDuringRenames(t *testing.T) {
+	for name, config := range map[string]engine.Config{"resident": {}, "cold": {ResidentBytes: -1}} {
+		t.Run(name, func(t *testing.T) {
+			w := newFixture(t, config)
+			w.define("doc\n  viewer [user]\n  part [user]\nfolder\n  viewer [user]")
+			w.write("doc:1#viewer@user:ann", "doc:1#part@user:ann", "folder:1#viewer@user:ann")
+			// To and fro: a type, a relation that no other type has, and one that another type has.
+			names := [][2]string{{"doc", "paper"}, {"part", "piece"}, {"viewer", "reader"}}
+			req := engine.CheckRequest{Subject: tuplestore.Subject{Type: "user", ID: "ann"}}
+			for _, typ := range names[0] {
+				for _, relation := range []string{"viewer", "reader", "part", "piece"} {
+					req.Queries = append(req.Queries, engine.Query{Resource: tuplestore.Object{Type: typ, ID: "1"}, Action: relation})
+				}
+			}
+			done := make(chan struct{})
+			var group sync.WaitGroup
+			for range 2 {
+				group.Go(func() {
+					for {
+						select {
+						case <-done:
+							return
+						default:
+						}
+						res, err := w.engine.Check(t.Context(), tenant, req)
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						allowed := 0
+						for _, d := range res.Decisions {
+							switch {
+							case d.Allowed:
+								allowed++
+							case !is[*engine.UnknownTypeError](d.Err) && !is[*engine.UndefinedRelationError](d.Err):
+								t.Errorf("%+v", res)
+								return
+							}
+						}
+						if allowed < 2 || allowed > 4 { // two relations, by former names also as actions
+							t.Errorf("%d allowed: %+v", allowed, res)
+							return
+						}
+					}
+				})
+			}
+			typ := "doc"
+			for i := range 60 {
+				of, from := names[i%3], i/3%2
+				r := schema.Rename{Type: typ, From: of[from], To: of[1-from]}
+				if i%3 == 0 {
+					r.Type, typ = "", r.To
+				}
+				w.apply(engine.TypesChange{Renames: []schema.Rename{r}})
+			}
+			close(done)
+			group.Wait()
+		})
+	}
+}

@@ -142,8 +142,8 @@ type Origin struct {
 	// Also joins the caller's rows to the transaction; see
 	// [tuplestore.Write.Also].
 	Also func(ctx context.Context, tx *sqldb.Tx) error
-	// AlsoOf is Also for a change of one resource, with the name by which data about it is stored,
-	// which a rename of its type does not change; see [Registration].
+	// AlsoOf takes the place of Also for a change of one resource. It gets the name by which data
+	// about the resource is stored, which a rename of its type does not change; see [Registration].
 	AlsoOf func(ctx context.Context, tx *sqldb.Tx, stored tuplestore.Object) error
 	// Alone: Also sees every change before this one; see [tuplestore.Write.Alone].
 	Alone bool

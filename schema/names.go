@@ -48,45 +48,39 @@ type StoredNames struct{ Of, Back Names }
 func (c *Compiled) StoredNames() *StoredNames { return c.stored }
 
 func storedNames(types []Type) *StoredNames {
-	if !slices.ContainsFunc(types, func(t Type) bool {
-		return t.Stored != "" || slices.ContainsFunc(t.Relations, func(r Relation) bool { return r.Stored != "" })
-	}) {
+	if !haveStored(types) {
 		return nil
 	}
 	s := &StoredNames{newNames(), newNames()}
-	typ := func(name string) string { return name }
-	pairs := map[string]string{}
-	for i := range types {
-		t := &types[i]
-		pairs[t.Name] = t.stored()
-		relations := map[string]string{}
+	for _, t := range types {
+		s.Of.types[t.Name], s.Back.types[t.stored()] = t.stored(), t.Name
 		for _, r := range t.Relations {
-			relations[r.Name] = r.stored()
+			s.Of.relations[relationKey{t.Name, r.Name}] = r.stored()
+			s.Back.relations[relationKey{t.stored(), r.stored()}] = r.Name
 		}
-		of := func(typ string) func(string) relationKey {
-			return func(name string) relationKey { return relationKey{typ, name} }
-		}
-		translate(s.Of.relations, of(t.Name), s.Back.relations, of(t.stored()), relations)
 	}
-	translate(s.Of.types, typ, s.Back.types, typ, pairs)
+	for _, t := range types {
+		reserve(s.Of.types, t.stored(), t.stored())
+		reserve(s.Back.types, t.Name, t.Name)
+		for _, r := range t.Relations {
+			reserve(s.Of.relations, relationKey{t.Name, r.stored()}, r.stored())
+			reserve(s.Back.relations, relationKey{t.stored(), r.Name}, r.Name)
+		}
+	}
 	return s
 }
 
-// noName makes a name one that nothing has. No name of a document and no stored name ends with it.
-const noName = "~"
+// haveStored reports whether a type or a relation has a stored name of its own.
+func haveStored(types []Type) bool {
+	return slices.ContainsFunc(types, func(t Type) bool {
+		return t.Stored != "" || slices.ContainsFunc(t.Relations, func(r Relation) bool { return r.Stored != "" })
+	})
+}
 
-// translate adds pairs of names to translations in both directions.
-func translate[K comparable](of map[K]string, key func(string) K, back map[K]string, backKey func(string) K, pairs map[string]string) {
-	for name, stored := range pairs {
-		of[key(name)], back[backKey(stored)] = stored, name
-	}
-	for name, stored := range pairs {
-		if _, ok := of[key(stored)]; !ok {
-			of[key(stored)] = stored + noName
-		}
-		if _, ok := back[backKey(name)]; !ok {
-			back[backKey(name)] = name + noName
-		}
+// reserve translates a name that nothing has on one side, but something on the other.
+func reserve[K comparable](names map[K]string, key K, name string) {
+	if _, ok := names[key]; !ok {
+		names[key] = name + "~" // which no other name ends with
 	}
 }
 
@@ -135,6 +129,9 @@ func unusedName(name string, isUsed func(string) bool) string {
 
 // Renamed returns the renames by which types became others, in one change that may have done more.
 func Renamed(before, after []Type) (renames []Rename) {
+	if !haveStored(before) && !haveStored(after) {
+		return nil
+	}
 	for i := range before {
 		was := &before[i]
 		at := slices.IndexFunc(after, func(t Type) bool { return t.stored() == was.stored() })

@@ -62,6 +62,10 @@ func TestWatchCommand(t *testing.T) {
 	}; !slices.Equal(got, want) {
 		t.Errorf("changes: %q, want %q", got, want)
 	}
+	want(t, dir, "schema", "apply", "--rename", "folder=area", "--rename", "folder#viewer=reader")
+	if got, want := watched(t, dir, 8, "--after", first.Token)[5:], []string{"resource types changed", "renamed folder=area", "renamed folder#viewer=reader"}; !slices.Equal(got, want) {
+		t.Errorf("renames: %q, want %q", got, want)
+	}
 	refused(t, dir, 1, "consistency token", "watch", "--after", "nonsense")
 	refused(t, dir, 1, "resource_type_not_found", "watch", "--type", "paper", "--action", "view", "--subject-type", "user")
 	refused(t, dir, 1, "must all be set", "watch", "--type", "document")

@@ -10,12 +10,13 @@ import (
 // those who have it must rename it together. Otherwise the graph is unchanged, and has to be loaded
 // again.
 func Rename(g *graph.Graph, before, after *schema.Compiled) bool {
-	if before.StoredNames() == nil && after.StoredNames() == nil {
+	renames := schema.Renamed(before.Types, after.Types)
+	if len(renames) == 0 {
 		return true
 	}
 	types := map[string]string{}
 	renamed := map[schema.RelationName]string{}
-	for _, r := range schema.Renamed(before.Types, after.Types) {
+	for _, r := range renames {
 		if r.Type == "" {
 			types[r.From] = r.To
 		} else {
