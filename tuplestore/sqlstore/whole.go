@@ -89,19 +89,20 @@ func (sn *snapshot) whole(l tuplestore.Lookup, objects []tuplestore.Object) (str
 	s.bind(keys)
 	sql := sn.store.texts.of(textShape{ofWhole, shapeOf(parts)}, func() string {
 		const noTuple = `'' AS object_type, '' AS object_id, '' AS relation, '' AS subject_type, '' AS subject_id, '' AS subject_relation, '' AS condition, '' AS context, 0 AS expires_at`
+		from, bound := given(s.dialect, first, keys), fmt.Sprintf(" LIMIT %d", tuplestore.MaxWhole+1)
 		var b strings.Builder
+		if s.dialect != sqldb.Postgres { // which ends the search for each object; the others look for one too many first
+			fmt.Fprintf(&b, `WITH asked AS MATERIALIZED (SELECT k.*, EXISTS (
+				SELECT 1 FROM %s AS o WHERE o.tenant_id = $1 AND o.object_type = k.object_type AND o.object_id = k.object_id LIMIT 1 OFFSET %d) AS larger FROM %s) `,
+				live, tuplestore.MaxWhole, from)
+			from, bound = "asked AS k", " AND NOT k.larger"
+		}
 		fmt.Fprintf(&b, `SELECT %d AS place, rev AS i, %s FROM tenant_heads WHERE tenant_id = $1`, headPlace, noTuple)
 		for _, p := range parts {
 			fmt.Fprintf(&b, ` UNION ALL SELECT %d, 0, %s FROM %s`, foundPlace, factList("t."), s.selected(p, live, ""))
 		}
-		from := given(s.dialect, first, keys)
-		// PostgreSQL ends the search for each object, the others exclude those that are too large.
-		more := fmt.Sprintf(`EXISTS (SELECT 1 FROM %s AS o WHERE o.tenant_id = $1 AND o.object_type = k.object_type AND o.object_id = k.object_id LIMIT 1 OFFSET %d)`, live, tuplestore.MaxWhole)
-		bound := " AND NOT " + more
-		if s.dialect == sqldb.Postgres {
-			bound = fmt.Sprintf(" LIMIT %d", tuplestore.MaxWhole+1)
-		} else {
-			fmt.Fprintf(&b, ` UNION ALL SELECT %d, k.i, %s FROM %s WHERE %s`, largerPlace, noTuple, from, more)
+		if s.dialect != sqldb.Postgres {
+			fmt.Fprintf(&b, ` UNION ALL SELECT %d, k.i, %s FROM %s WHERE k.larger`, largerPlace, noTuple, from)
 		}
 		fmt.Fprintf(&b, ` UNION ALL SELECT %d, k.i, '', '', %s, %s FROM %s`, objectPlace,
 			prefixed("t.", keyColumns[2:]), prefixed("t.", qualifierColumns[:]), s.lookup(from, s.table(live, ""), bound, namesOf(keys[:2])))

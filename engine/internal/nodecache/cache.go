@@ -58,13 +58,17 @@ func New(bytes int64) *Cache {
 	return c
 }
 
-// Resize changes the size of the cache, and removes entries beyond it.
+// Resize changes the size of the cache, and removes entries beyond it. A part of it is for the
+// tables of eras.
 func (c *Cache) Resize(bytes int64) {
 	c.max.Store(bytes)
 	for i := range c.shards {
 		s := &c.shards[i]
 		s.mu.Lock()
-		s.max = bytes / int64(len(c.shards))
+		s.max = (bytes - bytes/tablesShare) / int64(len(c.shards))
+		if s.ghostsBytes() > s.max/smallShare {
+			s.ghosts = nil
+		}
 		s.evict()
 		s.mu.Unlock()
 	}
@@ -87,7 +91,7 @@ func (c *Cache) Stats() Stats {
 		sum.Hits += s.hits
 		sum.Misses += s.misses
 		sum.Evictions += s.evictions
-		sum.Bytes += s.small.bytes + s.main.bytes + int64(4*len(s.ghosts))
+		sum.Bytes += s.bytes()
 		s.mu.Unlock()
 	}
 	stale := c.stale.Load()
@@ -118,6 +122,9 @@ type entry struct {
 	uses     uint8  // since it entered the queue, at most maxUses
 	isMain   bool
 }
+
+func (s *shard) bytes() int64       { return s.small.bytes + s.main.bytes + s.ghostsBytes() }
+func (s *shard) ghostsBytes() int64 { return int64(4 * len(s.ghosts)) }
 
 const maxUses = 3
 
@@ -195,7 +202,10 @@ func (s *shard) queueOf(e *entry) *queue {
 
 // evict removes entries beyond the size of the shard.
 func (s *shard) evict() {
-	for s.small.bytes+s.main.bytes > s.max {
+	for s.bytes() > s.max {
+		if s.main.first == nil && s.small.first == nil {
+			return
+		}
 		if s.main.first == nil || s.small.first != nil && s.small.bytes > s.max/smallShare {
 			e := s.small.pop()
 			if e.uses > 0 {

@@ -26,8 +26,8 @@ const (
 	leastPlaces = 1 << 6
 	mostPlaces  = 1 << 16
 	placeBytes  = 8
-	// tablesShare is the part of the cache's memory beyond which tables do not grow: one part in
-	// tablesShare.
+	// tablesShare is the part of the cache's memory for tables, beyond which they do not grow: one
+	// part in tablesShare.
 	tablesShare = 8
 )
 

@@ -118,12 +118,12 @@ func TestCacheIsBounded(t *testing.T) {
 			entries := int64(0)
 			for i := range c.shards {
 				s := &c.shards[i]
-				if s.small.bytes+s.main.bytes > s.max {
-					t.Fatalf("%d bytes in a shard of %d", s.small.bytes+s.main.bytes, s.max)
+				if s.bytes() > s.max {
+					t.Fatalf("%d bytes in a shard of %d", s.bytes(), s.max)
 				}
 				entries += int64(len(s.entries))
 			}
-			if bytes := c.Stats().Bytes; bytes > size+size/32+placeBytes*leastPlaces || entries*entryBytes > size {
+			if bytes := c.Stats().Bytes; bytes > size || entries*entryBytes > size {
 				t.Fatalf("%d bytes in %d entries of a cache of %d", bytes, entries, size)
 			}
 		}
@@ -131,7 +131,7 @@ func TestCacheIsBounded(t *testing.T) {
 			t.Errorf("size %d: %+v", size, s)
 		}
 		c.Resize(size / 4)
-		if s := c.Stats(); s.Bytes > size/4+size/32+placeBytes*leastPlaces {
+		if s := c.Stats(); s.Bytes > size/4+placeBytes*leastPlaces {
 			t.Errorf("%d bytes after the size became %d", s.Bytes, size/4)
 		}
 	}

@@ -244,14 +244,15 @@ func (r *Reader) request(l *tuplestore.Lookup, i item, add func(tuplestore.Fact)
 	}
 	switch i.kind {
 	case oneTuple:
+		if of != nil && of.state == whole {
+			of.all.Tuple(r.tuple(i.exactTuple), add)
+			return
+		}
 		if r.named[i.subject] || r.exact[i.exactTuple] {
 			return
 		}
 		r.exact[i.exactTuple] = true
-		switch t := r.tuple(i.exactTuple); {
-		case of != nil && of.state == whole:
-			of.all.Tuple(t, add)
-		case of == nil || !r.parts.Cache.Tuple(t, add):
+		if t := r.tuple(i.exactTuple); of == nil || !r.parts.Cache.Tuple(t, add) {
 			l.Tuples = append(l.Tuples, t)
 		}
 	case usersetsOf:
