@@ -6,7 +6,6 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 
-	"stonetown/internal/sqldb"
 	"stonetown/oauth/access"
 	"stonetown/oauth/internal/storage"
 )
@@ -36,7 +35,7 @@ func (g authorizationCode) decide(ctx context.Context, r *request) (*issuance, e
 	if err != nil {
 		return nil, err
 	}
-	described.consumes = func(b *sqldb.Batch) { g.access.UseCode(b, r.tenant, code) }
+	described.consumes = g.access.UseOfCode(r.tenant, code)
 	return described, nil
 }
 

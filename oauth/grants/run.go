@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"stonetown/internal/eventlog"
-	"stonetown/internal/sqldb"
 	"stonetown/oauth/access"
 	"stonetown/oauth/client"
 	"stonetown/oauth/protocol"
@@ -85,8 +84,8 @@ type issuance struct {
 	countedFor string
 	// ofUser describes the refresh token and the ID token; nil: there are none.
 	ofUser *userTokens
-	// consumes queues the one-time use of what the request presents; nil: nothing is used.
-	consumes func(*sqldb.Batch)
+	// consumes is the one-time use of what the request presents; zero: nothing is used.
+	consumes access.Use
 	// event records the new token; nil: it is not recorded.
 	event func(context.Context, token.Entitlement, token.Claims) eventlog.Event
 	// issuedType is the issued_token_type of the response (RFC 8693 §2.2.1); empty: none.
@@ -178,17 +177,11 @@ func (s *Service) issue(ctx context.Context, r *request, of *issuance) (issued t
 // and records the event and the use of the application.
 func (s *Service) commit(ctx context.Context, r *request, of *issuance, carries token.Entitlement, claims token.Claims, issued *token.Response) error {
 	if u := of.ofUser; u != nil {
-		err := s.db.Tx(ctx, func(tx *sqldb.Tx) error {
-			var b sqldb.Batch
-			if of.consumes != nil {
-				of.consumes(&b)
-			}
-			issued.RefreshToken = s.access.AddRefreshToken(&b, r.tenant, u.grant, r.app.ClientID, r.key, u.predecessor, r.app.RefreshTokenTTL)
-			return tx.Send(ctx, &b)
-		})
-		if err != nil {
+		refresh, add := s.access.NewRefreshToken(r.tenant, u.grant, r.app.ClientID, r.key, u.predecessor, r.app.RefreshTokenTTL)
+		if err := s.access.Redeem(ctx, of.consumes, add); err != nil {
 			return err
 		}
+		issued.RefreshToken = refresh
 	}
 	if of.event != nil {
 		if err := s.record.Record(ctx, r.tenant.ID, of.event(client.AsActor(ctx, r.app), carries, claims)); err != nil {
