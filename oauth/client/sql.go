@@ -115,6 +115,7 @@ func scanRow(row interface{ Scan(...any) error }, tenantID string) (Application,
 		a.Tags = strings.Split(tags, "\n")
 	}
 	a.TokenExchange, a.Options = a.Type.DefaultTokenExchange(), a.Type.DefaultOptions()
+	a.IDTokenAlg = registeredIDTokenAlg
 	if err := errors.Join(storage.ReadJSON(exchange, &a.TokenExchange), storage.ReadJSON(options, &a.Options), storage.ReadJSON(provider, &a.ServiceProvider)); err != nil {
 		return Application{}, fmt.Errorf("read application %s: %w", a.ClientID, err)
 	}
