@@ -69,21 +69,17 @@ var ErrInvalidGrant = protocol.NewError(protocol.InvalidGrant, "the code or toke
 // Holder returns the user of a grant that has not ended. first states that a new code is
 // redeemed; then the user must still be signed in, even if the grant is offline. It fails with
 // [ErrInvalidGrant].
-func (s *Store) Holder(ctx context.Context, tenant protocol.Tenant, g Grant, first bool) (User, error) {
+func (s *Store) Holder(ctx context.Context, tenant protocol.Tenant, g Grant, first bool) (user User, err error) {
 	if !g.RevokedAt.IsZero() || !storage.Now(s.clock).Before(g.ExpiresAt) {
 		return User{}, ErrInvalidGrant
 	}
+	live := true
 	if first || !g.Offline() {
-		live, err := s.users.SessionLive(ctx, tenant.ID, g.Authentication.SessionID)
-		if err != nil {
-			return User{}, err
-		}
-		if !live {
-			return User{}, ErrInvalidGrant
-		}
+		user, live, err = s.users.SignedIn(ctx, tenant.ID, g.Authentication.UserID, g.Authentication.SessionID)
+	} else {
+		user, err = s.users.User(ctx, tenant.ID, g.Authentication.UserID)
 	}
-	user, err := s.users.User(ctx, tenant.ID, g.Authentication.UserID)
-	if errors.Is(err, ErrUserGone) || err == nil && g.Offline() && g.CreatedAt.Before(user.ValidFrom) {
+	if errors.Is(err, ErrUserGone) || err == nil && (!live || g.Offline() && g.CreatedAt.Before(user.ValidFrom)) {
 		return User{}, ErrInvalidGrant
 	}
 	return user, err
