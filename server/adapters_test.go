@@ -38,7 +38,9 @@ func (u fakeUsers) QueueUser(_ *sqldb.Batch, tenantID, userID string) func() (id
 // fakeScopes are the scopes of a tenant, which all users have.
 type fakeScopes []string
 
-func (s fakeScopes) QueueNames(*sqldb.Batch, string) func() []string { return func() []string { return s } }
+func (s fakeScopes) QueueNames(*sqldb.Batch, string) func() []string {
+	return func() []string { return s }
+}
 
 func (fakeScopes) HeldBy(_ context.Context, _, _ string, names []string) ([]string, error) {
 	return names, nil
