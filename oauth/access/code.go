@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"stonetown/internal/sqldb"
@@ -38,15 +39,30 @@ func (s *Store) Issue(ctx context.Context, tenant protocol.Tenant, settings clie
 
 // Code finds an authorization code, valid or not, and its grant. It fails with
 // [ErrInvalidGrant].
-func (s *Store) Code(ctx context.Context, tenant protocol.Tenant, code string) (c Code, err error) {
-	c.hash = protocol.Hash(code)
-	var expires, used int64
-	c.Grant, err = grantRow(s.db.QueryRow(ctx, `
+func (s *Store) Code(ctx context.Context, tenant protocol.Tenant, code string) (Code, error) {
+	var b sqldb.Batch
+	read := s.QueueCode(&b, tenant, code)
+	if err := s.db.Send(ctx, &b); err != nil {
+		return Code{}, fmt.Errorf("read code: %w", err)
+	}
+	return read()
+}
+
+// QueueCode queues the read of a code. When the batch was sent, result returns it, as
+// [Store.Code] does.
+func (s *Store) QueueCode(b *sqldb.Batch, tenant protocol.Tenant, code string) (result func() (Code, error)) {
+	c := Code{hash: protocol.Hash(code)}
+	var err error
+	b.Queue(`
 		SELECT c.client_id, c.redirect_uri, c.challenge, c.dpop_jkt, c.expires_at, c.used_at, `+grantColumns+`
-		FROM codes c JOIN grants g ON g.tenant_id = c.tenant_id AND g.id = c.grant_id WHERE c.tenant_id = $1 AND c.hash = $2`, tenant.ID, c.hash),
-		tenant, &c.ClientID, &c.RedirectURI, &c.Challenge, &c.Key, &expires, &used)
-	c.ExpiresAt, c.Used = sqldb.Instant(expires), used != 0
-	return c, err
+		FROM codes c JOIN grants g ON g.tenant_id = c.tenant_id AND g.id = c.grant_id WHERE c.tenant_id = $1 AND c.hash = $2`,
+		[]any{tenant.ID, c.hash}, func(rows *sqldb.Rows) error {
+			var expires, used int64
+			c.Grant, err = grantRow(rows.First(), tenant, &c.ClientID, &c.RedirectURI, &c.Challenge, &c.Key, &expires, &used)
+			c.ExpiresAt, c.Used = sqldb.Instant(expires), used != 0
+			return nil
+		})
+	return func() (Code, error) { return c, err }
 }
 
 // UseOfCode is the use of a code.

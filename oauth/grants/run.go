@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"stonetown/internal/eventlog"
+	"stonetown/internal/sqldb"
 	"stonetown/oauth/access"
 	"stonetown/oauth/client"
 	"stonetown/oauth/protocol"
@@ -39,6 +40,9 @@ type grant interface {
 	// form validates the parameters before anything is read.
 	form(r *request) error
 
+	// queue queues reads that are sent with that of the client.
+	queue(b *sqldb.Batch, r *request)
+
 	// optionalAuthentication reports whether a request may come without client
 	// authentication. Then present finds the client.
 	optionalAuthentication() bool
@@ -66,10 +70,11 @@ func (ofUsers) present(_ context.Context, r *request) error {
 }
 
 // noForm is the part of grants without parameters to validate, in which the client must
-// authenticate and refusals are not recorded.
+// authenticate, nothing is read before and refusals are not recorded.
 type noForm struct{}
 
 func (noForm) form(*request) error                            { return nil }
+func (noForm) queue(*sqldb.Batch, *request)                   {}
 func (noForm) optionalAuthentication() bool                   { return false }
 func (noForm) refused(context.Context, *request, error) error { return nil }
 
@@ -112,6 +117,7 @@ func (s *Service) run(ctx context.Context, g grant, r *request) (token.Response,
 	}
 	r.phase = phaseClient
 	if !g.optionalAuthentication() || len(r.ClientAuthMethods) > 0 {
+		r.With = func(b *sqldb.Batch) { g.queue(b, r) }
 		app, err := s.authn.Authenticate(ctx, r.tenant, &r.Credentials)
 		if err != nil {
 			return token.Response{}, err
