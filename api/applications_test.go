@@ -101,13 +101,13 @@ func applicationSetup(t *testing.T, w *world, c *client) {
 		"logo_uri": nil, "first_party": true, "token_endpoint_auth_method": "client_secret_basic", "jwks": nil, "jwks_uri": nil,
 		"post_logout_redirect_uris": []any{}, "backchannel_logout_uri": nil, "backchannel_logout_session_required": false,
 		"require_pushed_authorization_requests": false, "require_pkce": true, "dpop_bound_access_tokens": false,
-		"id_token_signed_response_alg": "RS256", "group_scopes": "all", "introspect_all": false,
+		"id_token_signed_response_alg": "ES256", "group_scopes": "all", "introspect_all": false,
 	}
 	said := object{
 		"logo_uri": "https://example.com/logo.png", "first_party": false, "token_endpoint_auth_method": "client_secret_post",
 		"post_logout_redirect_uris": []any{"https://example.com/bye"}, "backchannel_logout_uri": "https://example.com/logout", "backchannel_logout_session_required": true,
 		"require_pushed_authorization_requests": true, "require_pkce": false, "dpop_bound_access_tokens": true,
-		"id_token_signed_response_alg": "ES256", "group_scopes": "allowed_only", "introspect_all": true,
+		"id_token_signed_response_alg": "RS256", "group_scopes": "allowed_only", "introspect_all": true,
 	}
 	nulls := object{}
 	created := object{"name": "x", "type": "server"}

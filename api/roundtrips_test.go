@@ -77,6 +77,15 @@ func TestRequestRoundTrips(t *testing.T) {
 		{"client credentials", func() func() answer {
 			return func() answer { return c.form(t, nil, credentials(machine.id, machine.secret)) }
 		}},
+		{"issue a code, by session", func() func() answer {
+			return func() answer {
+				a, to := p.ask(t, url.Values{"scope": {"openid"}})
+				if a.status == 302 && to.Query().Has("code") {
+					a.status = 200
+				}
+				return a
+			}
+		}},
 		{"redeem a code", func() func() answer {
 			code := p.code(t, url.Values{"scope": {"openid offline_access"}})
 			return func() answer { return p.exchange(t, code, nil) }

@@ -273,7 +273,7 @@ func idTokenAlgorithm(t *testing.T, w *world, c *client) {
 	for _, tc := range []struct {
 		form object
 		want string
-	}{{nil, "RS256"}, {object{"id_token_signed_response_alg": "RS256"}, "RS256"}, {object{"id_token_signed_response_alg": "ES256"}, "ES256"}} {
+	}{{nil, "ES256"}, {object{"id_token_signed_response_alg": "RS256"}, "RS256"}, {object{"id_token_signed_response_alg": "ES256"}, "ES256"}} {
 		p := newParty(t, c, tc.form)
 		p.session = session
 		got := p.exchange(t, p.code(t, url.Values{"scope": {"openid offline_access"}}), nil).body

@@ -81,11 +81,13 @@ type reader interface {
 	QueryRow(ctx context.Context, sql string, args ...any) *sqldb.Row
 }
 
+const selectUserByID = `SELECT ` + userColumns + ` FROM users u WHERE u.tenant_id = $1 AND u.id = $2`
+
 func selectUser(ctx context.Context, from reader, tenantID, userID string) (User, error) {
 	if !sqldb.IsText(userID) {
 		return User{}, ErrUserNotFound
 	}
-	return scanUser(from.QueryRow(ctx, `SELECT `+userColumns+` FROM users u WHERE u.tenant_id = $1 AND u.id = $2`, tenantID, userID), tenantID)
+	return scanUser(from.QueryRow(ctx, selectUserByID, tenantID, userID), tenantID)
 }
 
 func selectUserByEmail(ctx context.Context, from reader, tenantID, emailNorm string) (User, error) {

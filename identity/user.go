@@ -250,6 +250,19 @@ func (d *Directory) User(ctx context.Context, tenantID, userID string) (User, er
 	return selectUser(ctx, d.db, tenantID, userID)
 }
 
+// QueueUser queues the read of an account. When the batch was sent, result returns it, as
+// [Directory.User] does.
+func (d *Directory) QueueUser(b *sqldb.Batch, tenantID, userID string) (result func() (User, error)) {
+	found, err := User{}, ErrUserNotFound
+	if sqldb.IsText(userID) {
+		b.Queue(selectUserByID, []any{tenantID, userID}, func(rows *sqldb.Rows) error {
+			found, err = scanUser(rows.First(), tenantID)
+			return nil
+		})
+	}
+	return func() (User, error) { return found, err }
+}
+
 // UsersByID returns those of some users that exist, by id.
 func (d *Directory) UsersByID(ctx context.Context, tenantID string, userIDs []string) (map[string]User, error) {
 	found, err := selectUsers(ctx, d.db, tenantID, userIDs)
@@ -391,19 +404,6 @@ func (d *Directory) Lock(ctx context.Context, tx *sqldb.Tx, tenantID, userID str
 		return User{}, fmt.Errorf("lock user: %w", err)
 	}
 	return selectUser(ctx, tx, tenantID, userID)
-}
-
-// Scopes returns the scopes of the groups of a user, sorted.
-func (d *Directory) Scopes(ctx context.Context, tenantID, userID string) ([]string, error) {
-	groups, err := d.groupsOf(ctx, tenantID, userID)
-	if err != nil {
-		return nil, err
-	}
-	var scopes []string
-	for _, g := range groups {
-		scopes = append(scopes, g.Scopes...)
-	}
-	return sorted(scopes), nil
 }
 
 // VerifyPassword returns an account by address and password. It fails with [ErrUserNotFound] for

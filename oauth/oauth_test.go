@@ -14,6 +14,7 @@ import (
 	"stonetown/internal/eventlog"
 	"stonetown/internal/jobs"
 	"stonetown/internal/outbound"
+	"stonetown/internal/pgtest"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth"
@@ -57,13 +58,26 @@ type world struct {
 	clock  *clock
 }
 
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
 func newWorld(t testing.TB, changes ...func(*oauth.Config)) *world {
 	t.Helper()
-	db, err := sqldb.Open(t.Context(), sqldb.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "test.db")})
+	return newWorldOn(t, open(t, "sqlite:"+filepath.Join(t.TempDir(), "test.db")), changes...)
+}
+
+// open connects to a database.
+func open(t testing.TB, url string) *sqldb.DB {
+	t.Helper()
+	db, err := sqldb.Open(t.Context(), sqldb.Config{URL: url})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+func newWorldOn(t testing.TB, db *sqldb.DB, changes ...func(*oauth.Config)) *world {
+	t.Helper()
 	if err := db.Migrate(t.Context(), oauth.Migrations(), sqlstore.Migrations(), eventlog.Migrations(), jobs.Migrations()); err != nil {
 		t.Fatal(err)
 	}

@@ -92,6 +92,27 @@ func TestClientCredentials(t *testing.T) {
 	}
 }
 
+// ID tokens of a new application are signed with ES256. An application that was stored without an
+// algorithm, when RS256 was the default, keeps that, as do those which were stored with it.
+func TestIDTokenAlgorithm(t *testing.T) {
+	w := newWorld(t)
+	app, _ := w.application(tenantA, client.Application{Type: client.SPA, RedirectURIs: []string{"https://app.example.com/"}})
+	if app.IDTokenAlg != keys.ES256 {
+		t.Errorf("a new application has %s", app.IDTokenAlg)
+	}
+	for options, want := range map[string]keys.Alg{
+		"": keys.RS256, `{"first_party":true}`: keys.RS256,
+		`{"id_token_signed_response_alg":"RS256"}`: keys.RS256, `{"id_token_signed_response_alg":"ES256"}`: keys.ES256,
+	} {
+		if _, err := w.db.Exec(t.Context(), `UPDATE applications SET options = $2 WHERE client_id = $1`, app.ClientID, options); err != nil {
+			t.Fatal(err)
+		}
+		if stored, err := client.Select(t.Context(), w.db, tenantA.ID, app.ClientID); err != nil || stored.IDTokenAlg != want {
+			t.Errorf("stored as %q: %s, want %s, %v", options, stored.IDTokenAlg, want, err)
+		}
+	}
+}
+
 func TestSigningAlgorithm(t *testing.T) {
 	w := newWorld(t)
 	app, secret := w.application(tenantA, client.Application{SigningAlg: keys.RS256})

@@ -9,6 +9,7 @@ import (
 
 	"stonetown/identity"
 	"stonetown/identity/session"
+	"stonetown/internal/sqldb"
 	"stonetown/oauth/access"
 	"stonetown/oauth/dpop"
 	"stonetown/oauth/protocol"
@@ -30,9 +31,22 @@ func (u fakeUsers) User(_ context.Context, _, userID string) (identity.User, err
 	return found, nil
 }
 
-func (fakeUsers) Scopes(context.Context, string, string) ([]string, error) {
-	return []string{"users:read"}, nil
+func (u fakeUsers) QueueUser(_ *sqldb.Batch, tenantID, userID string) func() (identity.User, error) {
+	return func() (identity.User, error) { return u.User(context.Background(), tenantID, userID) }
 }
+
+// fakeScopes are the scopes of a tenant, which all users have.
+type fakeScopes []string
+
+func (s fakeScopes) QueueNames(*sqldb.Batch, string) func() []string {
+	return func() []string { return s }
+}
+
+func (fakeScopes) HeldBy(_ context.Context, _, _ string, names []string) ([]string, error) {
+	return names, nil
+}
+
+func sent(context.Context, *sqldb.Batch) error { return nil }
 
 func (fakeUsers) Groups(_ context.Context, _, _, userID string, _ *identity.Position, _ int) ([]identity.Group, error) {
 	if userID != "usr_a" {
@@ -53,6 +67,10 @@ func (s fakeSessions) ByID(_ context.Context, _, sessionID string) (session.Sess
 		return session.Session{}, session.ErrEnded
 	}
 	return found, nil
+}
+
+func (s fakeSessions) QueueByID(_ *sqldb.Batch, tenantID, sessionID string) func(context.Context) (session.Session, error) {
+	return func(ctx context.Context) (session.Session, error) { return s.ByID(ctx, tenantID, sessionID) }
 }
 
 func (s fakeSessions) ByToken(ctx context.Context, tenantID, token string) (session.Session, error) {
@@ -78,7 +96,7 @@ var (
 )
 
 func TestUsers(t *testing.T) {
-	a := &users{Sessions: known, Users: fakeUsers{
+	a := &users{Send: sent, Scopes: fakeScopes{"users:read"}, Sessions: known, Users: fakeUsers{
 		"usr_a":        {ID: "usr_a", State: identity.Active, Email: "ann@example.com", SignedOutAt: now},
 		"usr_pending":  {ID: "usr_pending", State: identity.Pending},
 		"usr_disabled": {ID: "usr_disabled", State: identity.Disabled},
@@ -107,6 +125,10 @@ func TestUsers(t *testing.T) {
 	for sessionID, want := range map[string]bool{"ses_a": true, "ses_enrol": false, "ses_ended": false} {
 		if live, err := a.SessionLive(t.Context(), "tnt_a", sessionID); err != nil || live != want {
 			t.Errorf("SessionLive(%s) = %v, %v, want %v", sessionID, live, err, want)
+		}
+		user, live, err := a.SignedIn(t.Context(), "tnt_a", "usr_a", sessionID)
+		if err != nil || live != want || live && len(user.Scopes) != 1 {
+			t.Errorf("SignedIn(%s) = %+v, %v, %v, want %v", sessionID, user, live, err, want)
 		}
 	}
 	if _, err := a.SessionLive(t.Context(), "tnt_a", "ses_error"); !errors.Is(err, errDatabase) {

@@ -274,7 +274,7 @@ func (s *Server) compose(c Config) (err error) {
 		Keys: serviceProviderKeys{samlKeys}, Observe: measured.signIn, Clock: c.Clock, Logger: c.Logger,
 	})
 	s.Authn.UseConnections(signIns)
-	accounts := &users{Users: s.Users, Sessions: s.Authn}
+	accounts := &users{Send: s.DB.Send, Scopes: scopes, Users: s.Users, Sessions: s.Authn}
 	s.OAuth, err = oauth.New(oauth.Config{
 		DB: s.DB, Seal: sealer, Relations: s.Engine, Authority: rights, Users: accounts,
 		Jobs: s.Jobs, Tenants: tenants{s.Organizations}.OAuthTenant, Outbound: c.Outbound, Logger: c.Logger,

@@ -78,7 +78,6 @@ type Users interface {
 	User(ctx context.Context, tenantID, userID string) (identity.User, error)
 	Settings(ctx context.Context, tenantID string) (identity.Settings, error)
 	Update(ctx context.Context, tenantID, userID string, change func(*identity.User)) (identity.User, error)
-	Scopes(ctx context.Context, tenantID, userID string) ([]string, error)
 }
 
 // Tokens is the part of [token.Service] that the operations use.

@@ -110,7 +110,7 @@ func (h *Handlers) proceed(w http.ResponseWriter, r *http.Request, requestID str
 		}
 		code, err := h.Authorization.IssueCode(r.Context(), tenantOf(r), request, by)
 		if err != nil {
-			h.Server.Fail(w, r, err)
+			h.refuse(w, r, err)
 			return
 		}
 		h.answer(w, r, request.RedirectURI, request.ResponseMode, request.State, url.Values{"code": {code}, "iss": {web.InfoOf(r.Context()).Tenant.BaseURL}})

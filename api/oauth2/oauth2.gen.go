@@ -254,8 +254,10 @@ type ClientMetadata struct {
 	DpopBoundAccessTokens bool     `json:"dpop_bound_access_tokens,omitempty"`
 
 	// GrantTypes Of `authorization_code`, `refresh_token` and, but for the type `spa`, `urn:ietf:params:oauth:grant-type:device_code`. The answer has all that the client can use.
-	GrantTypes               []string `json:"grant_types,omitempty"`
-	IDTokenSignedResponseAlg string   `json:"id_token_signed_response_alg,omitempty"`
+	GrantTypes []string `json:"grant_types,omitempty"`
+
+	// IDTokenSignedResponseAlg `RS256`, by default, or `ES256`.
+	IDTokenSignedResponseAlg string `json:"id_token_signed_response_alg,omitempty"`
 
 	// Jwks As of applications, as are the next.
 	Jwks                   map[string]interface{} `json:"jwks,omitempty"`

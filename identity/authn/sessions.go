@@ -19,6 +19,11 @@ func (s *Service) ByID(ctx context.Context, tenantID, sessionID string) (session
 	return s.sessions.ByID(ctx, tenantID, sessionID)
 }
 
+// QueueByID queues the read of a session; see [session.Store.QueueByID].
+func (s *Service) QueueByID(b *sqldb.Batch, tenantID, sessionID string) (result func(context.Context) (session.Session, error)) {
+	return s.sessions.QueueByID(b, tenantID, sessionID)
+}
+
 // LiveSessions returns the live sessions among several hundred ids at most.
 func (s *Service) LiveSessions(ctx context.Context, tenantID string, ids []string) ([]session.Session, error) {
 	return s.sessions.Live(ctx, tenantID, ids)

@@ -173,6 +173,24 @@ func (s *Store) ByID(ctx context.Context, tenantID, sessionID string) (Session, 
 	return s.use(ctx, session)
 }
 
+// QueueByID queues the read of a session. When the batch was sent, result returns it, as
+// [Store.ByID] does.
+func (s *Store) QueueByID(b *sqldb.Batch, tenantID, sessionID string) (result func(context.Context) (Session, error)) {
+	found, err := Session{}, ErrEnded
+	if sqldb.IsText(sessionID) {
+		b.Queue(selectByID, []any{tenantID, sessionID}, func(rows *sqldb.Rows) error {
+			found, _, err = scan(rows.First(), tenantID)
+			return nil
+		})
+	}
+	return func(ctx context.Context) (Session, error) {
+		if err != nil {
+			return Session{}, err
+		}
+		return s.use(ctx, found)
+	}
+}
+
 // use refuses an expired session and updates the last use of others.
 func (s *Store) use(ctx context.Context, session Session) (Session, error) {
 	now := s.now()

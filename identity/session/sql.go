@@ -42,11 +42,13 @@ func touch(ctx context.Context, db *sqldb.DB, s Session, now time.Time) error {
 	return err
 }
 
+const selectByID = `SELECT ` + columns + ` FROM sessions WHERE tenant_id = $1 AND id = $2`
+
 func selectSession(ctx context.Context, db *sqldb.DB, tenantID, sessionID string) (Session, []byte, error) {
 	if !sqldb.IsText(sessionID) {
 		return Session{}, nil, ErrEnded
 	}
-	return scan(db.QueryRow(ctx, `SELECT `+columns+` FROM sessions WHERE tenant_id = $1 AND id = $2`, tenantID, sessionID), tenantID)
+	return scan(db.QueryRow(ctx, selectByID, tenantID, sessionID), tenantID)
 }
 
 func scan(row interface{ Scan(...any) error }, tenantID string) (Session, []byte, error) {

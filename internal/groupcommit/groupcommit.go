@@ -38,6 +38,7 @@ const maxGroup = 256
 type Committer[T any] struct {
 	db      transactor
 	timeout time.Duration
+	first   func(*sqldb.Batch, []T) // nil: the transactions are serializable
 	queue   func(*sqldb.Batch, []T)
 
 	mu      sync.Mutex
@@ -48,6 +49,7 @@ type Committer[T any] struct {
 // transactor is the part of [sqldb.DB] that commits.
 type transactor interface {
 	Tx(ctx context.Context, fn func(*sqldb.Tx) error) error
+	ReadCommitted(ctx context.Context, first, last func(*sqldb.Batch)) error
 }
 
 // request is the call of a caller.
@@ -63,6 +65,13 @@ type request[T any] struct {
 // transactions can be repeated. timeout bounds the time of a group.
 func New[T any](db *sqldb.DB, timeout time.Duration, queue func(b *sqldb.Batch, changes []T)) *Committer[T] {
 	return &Committer[T]{db: db, timeout: timeout, queue: queue}
+}
+
+// NewReadCommitted returns a committer whose transactions are those of [sqldb.DB.ReadCommitted].
+// last can depend on the rows of first, so one change can turn out to be void without an error of
+// the group. Both must add the statements that lock rows in one order of the rows.
+func NewReadCommitted[T any](db *sqldb.DB, timeout time.Duration, first, last func(b *sqldb.Batch, changes []T)) *Committer[T] {
+	return &Committer[T]{db: db, timeout: timeout, first: first, queue: last}
 }
 
 // Commit returns when a change is committed or has failed. Its statements are applied once or, if
@@ -140,6 +149,9 @@ func (c *Committer[T]) commit(ctx context.Context, group []*request[T]) (err err
 	changes := make([]T, len(group))
 	for i, r := range group {
 		changes[i] = r.change
+	}
+	if c.first != nil {
+		return c.db.ReadCommitted(ctx, func(b *sqldb.Batch) { c.first(b, changes) }, func(b *sqldb.Batch) { c.queue(b, changes) })
 	}
 	return c.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		var b sqldb.Batch

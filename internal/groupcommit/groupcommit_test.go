@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -73,6 +74,11 @@ func (w *world) Tx(ctx context.Context, fn func(*sqldb.Tx) error) error {
 		return commit()
 	}
 	return w.tx(ctx, n, commit)
+}
+
+// ReadCommitted implements transactor.
+func (w *world) ReadCommitted(ctx context.Context, first, last func(*sqldb.Batch)) error {
+	return w.db.ReadCommitted(ctx, first, last)
 }
 
 // commitBehind commits changes that arrive one after another during the first transaction,
@@ -185,6 +191,54 @@ func TestSharedCommits(t *testing.T) {
 		}
 		if err := w.Commit(t.Context(), n+1); err != nil || w.transactions != 4 {
 			t.Errorf("afterwards: %v, %d transactions", err, w.transactions)
+		}
+	})
+}
+
+// A change that turns out to be void has no effect, also not on the others of its group.
+func TestVoidChanges(t *testing.T) {
+	everywhere(t, func(t *testing.T, w *world) {
+		type change struct {
+			n    int64
+			void bool
+		}
+		if _, err := w.db.Exec(t.Context(), `CREATE TABLE once (n BIGINT PRIMARY KEY, used BOOLEAN NOT NULL)`); err != nil {
+			t.Fatal(err)
+		}
+		for n := range int64(20) {
+			if _, err := w.db.Exec(t.Context(), `INSERT INTO once (n, used) VALUES ($1, FALSE)`, n); err != nil {
+				t.Fatal(err)
+			}
+		}
+		committer := NewReadCommitted(w.db, timeout, func(b *sqldb.Batch, changes []*change) {
+			for _, c := range changes {
+				b.Queue(`UPDATE once SET used = TRUE WHERE n = $1 AND NOT used RETURNING 1`, []any{c.n}, func(rows *sqldb.Rows) error {
+					c.void = !rows.Next()
+					return rows.Err()
+				})
+			}
+		}, func(b *sqldb.Batch, changes []*change) {
+			for _, c := range changes {
+				if !c.void {
+					b.Queue(insertNumber, []any{c.n}, nil)
+				}
+			}
+		})
+		var calls sync.WaitGroup
+		var void atomic.Int64
+		for i := range int64(60) {
+			calls.Go(func() {
+				c := &change{n: i % 20}
+				if err := committer.Commit(t.Context(), c); err != nil {
+					t.Error(err)
+				} else if c.void {
+					void.Add(1)
+				}
+			})
+		}
+		calls.Wait()
+		if got := stored(t, w.db); !slices.Equal(got, sequence(20)) || void.Load() != 40 {
+			t.Errorf("stored: %v, %d void changes", got, void.Load())
 		}
 	})
 }

@@ -64,12 +64,22 @@ type Pipeline struct {
 // Pipeline begins a transaction; BEGIN travels with the statements of first.
 // It is never retried: see [IsRetryable] for errors that invite the caller to.
 func (db *DB) Pipeline(ctx context.Context, first *Batch) (*Pipeline, error) {
-	first.complete(db.Dialect())
+	return db.begin(ctx, first)
+}
+
+// begin begins a transaction. If first is nil, BEGIN travels with COMMIT, and there must be no
+// other statements.
+func (db *DB) begin(ctx context.Context, first *Batch) (*Pipeline, error) {
+	var notices []notice
+	if first != nil {
+		first.complete(db.Dialect())
+		notices = slices.Clone(first.notices)
+	}
 	p, err := db.backend.pipeline(ctx, first)
 	if err != nil {
 		return nil, err
 	}
-	return &Pipeline{&Tx{q: p, dialect: db.Dialect(), notices: slices.Clone(first.notices)}, p, db}, nil
+	return &Pipeline{&Tx{q: p, dialect: db.Dialect(), notices: notices}, p, db}, nil
 }
 
 // Commit runs the statements of last and commits in the same round trip. If
@@ -80,6 +90,29 @@ func (p *Pipeline) Commit(ctx context.Context, last *Batch) error {
 	err := p.p.commit(ctx, last)
 	p.db.listeners.deliver(append(p.notices, last.notices...), err)
 	return err
+}
+
+// ReadCommitted runs two batches in a transaction at READ COMMITTED. BEGIN travels with the
+// first and COMMIT with the last, which can depend on the rows of the first; if the first has no
+// statements, all travel at once. If the database rolls the transaction back because of others,
+// both are made and run again. Errors are those of [Pipeline.Commit].
+func (db *DB) ReadCommitted(ctx context.Context, first, last func(*Batch)) error {
+	return retried(ctx, func() error {
+		var b Batch
+		first(&b)
+		begin := &b
+		if b.Len() == 0 {
+			begin = nil
+		}
+		p, err := db.begin(ctx, begin)
+		if err != nil {
+			return err
+		}
+		defer p.Rollback()
+		b = Batch{}
+		last(&b)
+		return p.Commit(ctx, &b)
+	})
 }
 
 // Rollback ends the transaction without effect. After Commit it does nothing.

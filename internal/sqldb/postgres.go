@@ -84,8 +84,13 @@ func (pg *postgres) tx(ctx context.Context, fn func(*Tx) error) error {
 	if pg.savepoint {
 		return pg.txFromSavepoint(ctx, fn)
 	}
+	return retried(ctx, func() error { return pg.txOnce(ctx, fn) })
+}
+
+// retried runs a transaction until it is not rolled back because of others.
+func retried(ctx context.Context, run func() error) error {
 	for attempt := 1; ; attempt++ {
-		err := pg.txOnce(ctx, fn)
+		err := run()
 		if !IsRetryable(err) || attempt == maxAttempts {
 			return err
 		}
@@ -190,16 +195,23 @@ func (q pgQuerier) sendBetween(ctx context.Context, before string, b *Batch, aft
 // pgPipeline holds its connection until it ends.
 type pgPipeline struct {
 	pgQuerier
-	conn *pgxpool.Conn // nil after the end
+	conn  *pgxpool.Conn // nil after the end
+	begin string        // the statement that travels with COMMIT; empty: it was sent
 }
+
+const beginReadCommitted = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
 func (pg *postgres) pipeline(ctx context.Context, first *Batch) (pipeline, error) {
 	conn, err := pg.pool.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
-	p := &pgPipeline{pgQuerier{conn}, conn}
-	if _, err := p.sendBetween(ctx, "BEGIN ISOLATION LEVEL READ COMMITTED", first, ""); err != nil {
+	p := &pgPipeline{pgQuerier: pgQuerier{conn}, conn: conn}
+	if first == nil {
+		p.begin = beginReadCommitted
+		return p, nil
+	}
+	if _, err := p.sendBetween(ctx, beginReadCommitted, first, ""); err != nil {
 		p.rollback()
 		return nil, err
 	}
@@ -207,7 +219,7 @@ func (pg *postgres) pipeline(ctx context.Context, first *Batch) (pipeline, error
 }
 
 func (p *pgPipeline) commit(ctx context.Context, last *Batch) error {
-	tag, err := p.sendBetween(ctx, "", last, "COMMIT")
+	tag, err := p.sendBetween(ctx, p.begin, last, "COMMIT")
 	if err != nil {
 		p.rollback()
 		return commitError(err)

@@ -49,6 +49,9 @@ func (r *Rows) failed(err error) {
 	}
 }
 
+// First returns the first row. It closes the rows when it is scanned.
+func (r *Rows) First() *Row { return newRow(r, nil) }
+
 // Row is the first row of a query.
 type Row struct {
 	rows *Rows

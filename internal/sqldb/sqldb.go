@@ -92,6 +92,7 @@ type backend interface {
 	writes() querier
 	tx(ctx context.Context, fn func(*Tx) error) error
 	snapshot(ctx context.Context, fn func(*Tx) error) error
+	// If first is nil, the transaction can begin with its commit.
 	pipeline(ctx context.Context, first *Batch) (pipeline, error)
 	migrate(ctx context.Context, m Migrations) error
 	close() error

@@ -3,11 +3,13 @@ package sqldb
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -255,6 +257,107 @@ func TestPipelineMakesTwoRoundTrips(t *testing.T) {
 	}
 	if n := db.Stats().RoundTrips - counted; n != 2 {
 		t.Errorf("%d round trips counted", n)
+	}
+}
+
+// What the last batch writes depends on the rows of the first. An error leaves nothing of both.
+func TestReadCommitted(t *testing.T) {
+	onEach(t, func(t *testing.T, db *DB) {
+		accounts(t, db)
+		ctx := t.Context()
+		exec(t, db, `INSERT INTO accounts (name, balance) VALUES ('a', 1)`)
+		// spend takes 1 from a, if it has as much, and then adds it to another account.
+		spend := func(to string) (spent bool, err error) {
+			err = db.ReadCommitted(ctx, func(b *Batch) {
+				b.Queue(`UPDATE accounts SET balance = balance - 1 WHERE name = 'a' AND balance > 0 RETURNING 1`, nil, func(rows *Rows) error {
+					spent = rows.Next()
+					return rows.Err()
+				})
+			}, func(b *Batch) {
+				if spent {
+					b.Queue(`INSERT INTO accounts (name, balance) VALUES ($1, 1)`, []any{to}, nil)
+				}
+			})
+			return spent, err
+		}
+		if _, err := spend("a"); !IsUniqueViolation(err) || balance(t, db, "a") != 1 {
+			t.Errorf("a last batch that fails: %v", err)
+		}
+		var wg sync.WaitGroup
+		var wins atomic.Int64
+		for n := range 16 {
+			wg.Go(func() {
+				spent, err := spend(fmt.Sprint("b", n))
+				if err != nil {
+					t.Error(err)
+				}
+				if spent {
+					wins.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		var total int64
+		if err := db.QueryRow(ctx, `SELECT CAST(SUM(balance) AS BIGINT) FROM accounts`).Scan(&total); err != nil || total != 1 || wins.Load() != 1 {
+			t.Errorf("%d of 16 were first, the sum is %d, %v", wins.Load(), total, err)
+		}
+		none := func(*Batch) {}
+		insert := func(b *Batch) { b.Queue(`INSERT INTO accounts (name, balance) VALUES ('c', 5)`, nil, nil) }
+		if err := db.ReadCommitted(ctx, none, insert); err != nil || balance(t, db, "c") != 5 {
+			t.Errorf("without a first batch: %v", err)
+		}
+		again := func(b *Batch) {
+			b.Queue(`UPDATE accounts SET balance = 6 WHERE name = 'c'`, nil, nil)
+			insert(b)
+		}
+		if err := db.ReadCommitted(ctx, none, again); !IsUniqueViolation(err) || balance(t, db, "c") != 5 {
+			t.Errorf("without a first batch, a statement that fails: %v", err)
+		}
+	})
+}
+
+// A transaction that the database rolled back because of others is run again, with batches that
+// are made again.
+func TestReadCommittedRetries(t *testing.T) {
+	f := pgtest.NewFaulty(t, pgtest.URL(t))
+	db := open(t, f.URL)
+	accounts(t, db)
+	exec(t, db, `INSERT INTO accounts (name, balance) VALUES ('a', 0)`)
+	increment := func(b *Batch) { b.Queue(`UPDATE accounts SET balance = balance + 1 WHERE name = 'a'`, nil, nil) }
+	for want, first := range []func(*Batch){increment, func(*Batch) {}} {
+		for _, commits := range []bool{false, true} {
+			if want == 1 && !commits {
+				continue // there is one batch
+			}
+			before := balance(t, db, "a")
+			f.Next(commits, pgtest.SerializationFailure)
+			if err := db.ReadCommitted(t.Context(), first, increment); err != nil {
+				t.Fatal(err)
+			}
+			if n := balance(t, db, "a") - before; n != int64(2-want) {
+				t.Errorf("applied %d increments", n)
+			}
+		}
+	}
+}
+
+func TestReadCommittedRoundTrips(t *testing.T) {
+	db := open(t, pgtest.URL(t))
+	accounts(t, db)
+	exec(t, db, `INSERT INTO accounts (name, balance) VALUES ('a', 0)`)
+	increment := func(b *Batch) { b.Queue(`UPDATE accounts SET balance = balance + 1 WHERE name = 'a'`, nil, nil) }
+	for want, first := range map[int64]func(*Batch){2: increment, 1: func(*Batch) {}} {
+		least := int64(100) // the first time prepares the statement
+		for range 3 {
+			before := db.Stats().RoundTrips
+			if err := db.ReadCommitted(t.Context(), first, increment); err != nil {
+				t.Fatal(err)
+			}
+			least = min(least, db.Stats().RoundTrips-before)
+		}
+		if least != want {
+			t.Errorf("%d round trips, want %d", least, want)
+		}
 	}
 }
 

@@ -320,7 +320,7 @@ func (w liteWrites) send(ctx context.Context, b *Batch) error {
 }
 
 func (l *lite) tx(ctx context.Context, fn func(*Tx) error) error {
-	p, err := l.pipeline(ctx, &Batch{})
+	p, err := l.pipeline(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -350,6 +350,9 @@ func (l *lite) pipeline(ctx context.Context, first *Batch) (pipeline, error) {
 		return nil, err
 	}
 	p := &litePipeline{l: l}
+	if first == nil {
+		return p, nil
+	}
 	if err := p.send(ctx, first); err != nil {
 		p.rollback()
 		return nil, err

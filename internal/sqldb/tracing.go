@@ -52,7 +52,10 @@ func (t *traced) pipeline(ctx context.Context, first *Batch) (pipeline, error) {
 	}
 	span.String("db.system.name", t.reading.system)
 	q := tracedQuerier{system: t.reading.system, transaction: span}
-	begin := q.startBatch(ctx, "BEGIN", first)
+	var begin tracing.Span
+	if first != nil {
+		begin = q.startBatch(ctx, "BEGIN", first)
+	}
 	p, err := t.backend.pipeline(ctx, first)
 	endSQL(begin, err)
 	if err != nil {

@@ -16,6 +16,7 @@ package access
 import (
 	"time"
 
+	"stonetown/internal/groupcommit"
 	"stonetown/internal/sqldb"
 )
 
@@ -25,9 +26,13 @@ type Store struct {
 	db    *sqldb.DB
 	users Users
 	clock func() time.Time
+
+	commits *groupcommit.Committer[*change]
 }
 
 // NewStore returns the store in a database.
 func NewStore(db *sqldb.DB, users Users, clock func() time.Time) *Store {
-	return &Store{db, users, clock}
+	s := &Store{db: db, users: users, clock: clock}
+	s.commits = s.newCommits()
+	return s
 }

@@ -86,10 +86,12 @@ func (s *Store) DeviceByCode(ctx context.Context, tenant protocol.Tenant, code s
 	return selectDevice(ctx, s.db, tenant, "hash", protocol.Hash(code))
 }
 
-// UseDevice queues that a device code is used. The transaction fails with [ErrUsed] if it was
-// before.
-func (s *Store) UseDevice(b *sqldb.Batch, tenant protocol.Tenant, d Device) {
-	useOnce(b, `UPDATE device_codes SET used_at = $3 WHERE tenant_id = $1 AND hash = $2 AND used_at = 0`, tenant.ID, d.hash, storage.Now(s.clock).UnixMicro())
+// UseOfDevice is the use of a device code.
+func (s *Store) UseOfDevice(tenant protocol.Tenant, d Device) Use {
+	return Use{
+		update: `UPDATE device_codes SET used_at = $3 WHERE tenant_id = $1 AND hash = $2 AND used_at = 0`,
+		args:   []any{tenant.ID, d.hash, storage.Now(s.clock).UnixMicro()}, hash: d.hash,
+	}
 }
 
 // NotePoll stores that a device has polled, and its interval from then on.

@@ -34,6 +34,11 @@ func (g Grant) Offline() bool { return slices.Contains(g.Scopes, scope.OfflineAc
 
 // Begin queues a new grant.
 func (s *Store) Begin(b *sqldb.Batch, tenant protocol.Tenant, settings client.Settings, g Grant) {
+	s.insertGrant(b, tenant, settings, g)
+	s.noteUse(b, notedBy(tenant, g))
+}
+
+func (s *Store) insertGrant(b *sqldb.Batch, tenant protocol.Tenant, settings client.Settings, g Grant) {
 	now := storage.Now(s.clock)
 	b.Queue(`
 		INSERT INTO grants (tenant_id, id, client_id, user_id, session_id, scope, audience, nonce, methods, auth_time, second_factor_at, created_at, expires_at, revoked_at, name_id)
@@ -42,15 +47,20 @@ func (s *Store) Begin(b *sqldb.Batch, tenant protocol.Tenant, settings client.Se
 			tenant.ID, g.ID, g.ClientID, g.Authentication.UserID, g.Authentication.SessionID, strings.Join(g.Scopes, " "), g.Audience, g.Nonce, strings.Join(g.Authentication.Methods, " "),
 			g.Authentication.AuthTime.UnixMicro(), sqldb.Micros(g.Authentication.SecondFactor), now.UnixMicro(), now.Add(time.Duration(settings.RefreshFamilyMaxS) * time.Second).UnixMicro(), g.NameID,
 		}, nil)
-	s.noteUse(b, tenant, g)
+}
+
+// notedBy returns the row of authorizations that a grant needs, so that the user finds it in the
+// list and can end it.
+func notedBy(tenant protocol.Tenant, g Grant) noted {
+	return noted{tenant.ID, g.Authentication.UserID, g.ClientID}
 }
 
 // noteUse queues that a user has signed in to an application.
-func (s *Store) noteUse(b *sqldb.Batch, tenant protocol.Tenant, g Grant) {
+func (s *Store) noteUse(b *sqldb.Batch, n noted) {
 	b.Queue(`
 		INSERT INTO authorizations (tenant_id, user_id, client_id, scopes, created_at, used_at) VALUES ($1, $2, $3, '', $4, $4)
 		ON CONFLICT (tenant_id, user_id, client_id) DO UPDATE SET used_at = $4`,
-		[]any{tenant.ID, g.Authentication.UserID, g.ClientID, storage.Now(s.clock).UnixMicro()}, nil)
+		[]any{n.tenantID, n.userID, n.clientID, storage.Now(s.clock).UnixMicro()}, nil)
 }
 
 // ErrInvalidGrant is the only refusal of a code or token, for any reason.
@@ -59,21 +69,17 @@ var ErrInvalidGrant = protocol.NewError(protocol.InvalidGrant, "the code or toke
 // Holder returns the user of a grant that has not ended. first states that a new code is
 // redeemed; then the user must still be signed in, even if the grant is offline. It fails with
 // [ErrInvalidGrant].
-func (s *Store) Holder(ctx context.Context, tenant protocol.Tenant, g Grant, first bool) (User, error) {
+func (s *Store) Holder(ctx context.Context, tenant protocol.Tenant, g Grant, first bool) (user User, err error) {
 	if !g.RevokedAt.IsZero() || !storage.Now(s.clock).Before(g.ExpiresAt) {
 		return User{}, ErrInvalidGrant
 	}
+	live := true
 	if first || !g.Offline() {
-		live, err := s.users.SessionLive(ctx, tenant.ID, g.Authentication.SessionID)
-		if err != nil {
-			return User{}, err
-		}
-		if !live {
-			return User{}, ErrInvalidGrant
-		}
+		user, live, err = s.users.SignedIn(ctx, tenant.ID, g.Authentication.UserID, g.Authentication.SessionID)
+	} else {
+		user, err = s.users.User(ctx, tenant.ID, g.Authentication.UserID)
 	}
-	user, err := s.users.User(ctx, tenant.ID, g.Authentication.UserID)
-	if errors.Is(err, ErrUserGone) || err == nil && g.Offline() && g.CreatedAt.Before(user.ValidFrom) {
+	if errors.Is(err, ErrUserGone) || err == nil && (!live || g.Offline() && g.CreatedAt.Before(user.ValidFrom)) {
 		return User{}, ErrInvalidGrant
 	}
 	return user, err

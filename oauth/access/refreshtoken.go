@@ -43,30 +43,36 @@ func (s *Store) RefreshToken(ctx context.Context, tenant protocol.Tenant, token 
 	return r, nil
 }
 
-// AddRefreshToken queues a new refresh token of a grant, for a client and a key, and returns
-// it. predecessor is the token that it replaces, zero if there is none. It expires with the
+// NewRefreshToken returns a new refresh token of a grant, for a client and a key, and queues it
+// with add. predecessor is the token that it replaces, zero if there is none. It expires with the
 // grant at the latest.
-func (s *Store) AddRefreshToken(b *sqldb.Batch, tenant protocol.Tenant, g Grant, clientID, key string, predecessor RefreshToken, ttl time.Duration) (token string) {
+func (s *Store) NewRefreshToken(tenant protocol.Tenant, g Grant, clientID, key string, predecessor RefreshToken, ttl time.Duration) (token string, add func(*sqldb.Batch)) {
 	token = protocol.NewToken(RefreshTokenPrefix)
 	now := storage.Now(s.clock)
 	expires := now.Add(ttl)
 	if g.ExpiresAt.Before(expires) {
 		expires = g.ExpiresAt
 	}
-	b.Queue(`
-		INSERT INTO refresh_tokens (tenant_id, hash, grant_id, client_id, dpop_jkt, predecessor, created_at, expires_at, rotated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0)`,
-		[]any{tenant.ID, protocol.Hash(token), g.ID, clientID, key, predecessor.hash, now.UnixMicro(), expires.UnixMicro()}, nil)
-	return token
+	args := []any{tenant.ID, protocol.Hash(token), g.ID, clientID, key, predecessor.hash, now.UnixMicro(), expires.UnixMicro()}
+	return token, func(b *sqldb.Batch) {
+		b.Queue(`
+			INSERT INTO refresh_tokens (tenant_id, hash, grant_id, client_id, dpop_jkt, predecessor, created_at, expires_at, rotated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0)`,
+			args, nil)
+	}
 }
 
-// UseRefreshToken queues that a refresh token is replaced. Of the tokens that were issued for
-// the same one, only the first that is used goes on; the others are replaced with it. The
-// transaction fails with [ErrUsed] if the token was replaced before.
-func (s *Store) UseRefreshToken(b *sqldb.Batch, tenant protocol.Tenant, r RefreshToken) {
+// UseOfRefreshToken is the use of a refresh token. Of the tokens that were issued for the same
+// one, only the first that is used goes on; the others end with its use.
+func (s *Store) UseOfRefreshToken(tenant protocol.Tenant, r RefreshToken) Use {
 	now := storage.Now(s.clock).UnixMicro()
-	useOnce(b, `UPDATE refresh_tokens SET rotated_at = $3 WHERE tenant_id = $1 AND hash = $2 AND rotated_at = 0`, tenant.ID, r.hash, now)
-	if r.predecessor != "" {
-		b.Queue(`UPDATE refresh_tokens SET rotated_at = $3 WHERE tenant_id = $1 AND predecessor = $2 AND rotated_at = 0`, []any{tenant.ID, r.predecessor, now}, nil)
+	return Use{
+		update: `UPDATE refresh_tokens SET rotated_at = $3 WHERE tenant_id = $1 AND hash = $2 AND rotated_at = 0`,
+		args:   []any{tenant.ID, r.hash, now}, hash: r.hash,
+		ends: func(b *sqldb.Batch) {
+			if r.predecessor != "" {
+				b.Queue(`UPDATE refresh_tokens SET rotated_at = $3 WHERE tenant_id = $1 AND predecessor = $2 AND rotated_at = 0`, []any{tenant.ID, r.predecessor, now}, nil)
+			}
+		},
 	}
 }
 

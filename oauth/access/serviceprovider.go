@@ -32,7 +32,7 @@ func (s *Store) SignIn(ctx context.Context, tenant protocol.Tenant, g Grant) (gr
 		case err != nil:
 			return err
 		default:
-			s.noteUse(&b, tenant, g)
+			s.noteUse(&b, notedBy(tenant, g))
 		}
 		return tx.Send(ctx, &b)
 	})

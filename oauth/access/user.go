@@ -16,6 +16,8 @@ var ErrUserGone = errors.New("the user is deleted or disabled")
 type Users interface {
 	// User returns a user. It fails with [ErrUserGone].
 	User(ctx context.Context, tenantID, userID string) (User, error)
+	// SignedIn returns a user, as User does, and whether a session has not ended.
+	SignedIn(ctx context.Context, tenantID, userID, sessionID string) (u User, live bool, err error)
 	// ValidFrom returns the time at which the user was last signed out of everything: offline
 	// grants of before are revoked. It fails with [ErrUserGone].
 	ValidFrom(ctx context.Context, tenantID, userID string) (time.Time, error)

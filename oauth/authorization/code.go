@@ -5,26 +5,19 @@ import (
 	"fmt"
 
 	"stonetown/internal/id"
-	"stonetown/internal/sqldb"
 	"stonetown/oauth/access"
-	"stonetown/oauth/client"
 	"stonetown/oauth/protocol"
 )
 
 // IssueCode completes an authorization request of a user who has signed in. It returns an
-// authorization code (RFC 6749 §4.1.2), which is valid for a minute and once.
+// authorization code (RFC 6749 §4.1.2), which is valid for a minute and once. It fails with
+// [*PageError] if the application was deleted.
 func (s *Service) IssueCode(ctx context.Context, tenant protocol.Tenant, r Request, by access.Authentication) (code string, err error) {
-	grantID := id.New(id.Grant)
-	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
-		settings, err := client.SelectSettings(ctx, tx, tenant.ID)
-		if err != nil {
-			return err
-		}
-		var b sqldb.Batch
-		s.access.Begin(&b, tenant, settings, access.Grant{ID: grantID, ClientID: r.ClientID, Authentication: by, Scopes: r.Scopes, Audience: r.Audience, Nonce: r.Nonce})
-		code = s.access.AddCode(&b, tenant, grantID, r.ClientID, r.RedirectURI, r.Challenge, r.Thumbprint)
-		return tx.Send(ctx, &b)
-	})
+	c, err := s.known(ctx, tenant, &r)
+	if err == nil {
+		g := access.Grant{ID: id.New(id.Grant), ClientID: r.ClientID, Authentication: by, Scopes: r.Scopes, Audience: r.Audience, Nonce: r.Nonce}
+		code, err = s.access.Issue(ctx, tenant, c.settings, g, r.RedirectURI, r.Challenge, r.Thumbprint)
+	}
 	if err != nil {
 		return "", fmt.Errorf("issue code: %w", err)
 	}

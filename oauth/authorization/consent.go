@@ -41,13 +41,11 @@ func (s *Service) Consented(ctx context.Context, tenant protocol.Tenant, r Reque
 	if r.Prompts("consent") {
 		return r, ask
 	}
-	app, err := client.Select(ctx, s.db, tenant.ID, r.ClientID)
+	c, err := s.known(ctx, tenant, &r)
 	switch {
-	case client.IsNotFound(err):
-		return r, &PageError{"the application is unknown"}
 	case err != nil:
 		return r, err
-	case app.FirstParty:
+	case c.app.FirstParty:
 		return r, nil
 	case slices.Contains(r.Scopes, scope.OfflineAccess): // offline access requires consent each time
 		return r, ask

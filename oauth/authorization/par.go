@@ -84,7 +84,10 @@ func (s *Service) pushed(ctx context.Context, tenant protocol.Tenant, params url
 	if n == 0 {
 		return r, app, refused
 	}
-	app, err = s.client(ctx, tenant, url.Values{"client_id": {r.ClientID}, "redirect_uri": {r.RedirectURI}})
+	c, err := s.client(ctx, tenant, url.Values{"client_id": {r.ClientID}, "redirect_uri": {r.RedirectURI}})
+	if app = c.app; err == nil {
+		r.known = &c
+	}
 	if err == nil && app.State != client.Enabled {
 		err = r.Refusal(string(protocol.UnauthorizedClient), "the application is disabled")
 	}

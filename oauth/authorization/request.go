@@ -3,9 +3,11 @@ package authorization
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 
+	"stonetown/internal/sqldb"
 	"stonetown/oauth/client"
 	"stonetown/oauth/protocol"
 	"stonetown/oauth/saml/identityprovider"
@@ -36,6 +38,39 @@ type Request struct {
 	// SAML is the request of a SAML service provider, to which package saml responds instead of
 	// [Service.IssueCode]; nil: the application is an OAuth client.
 	SAML *identityprovider.Request `json:"saml,omitempty"`
+
+	known *knownClient // the application, if it was read while this request was handled; else nil
+}
+
+// knownClient is the application of a request and the settings of its tenant, as they were read.
+type knownClient struct {
+	app      client.Application
+	settings client.Settings
+}
+
+// known reads the application of a request, unless it was read before, and the settings of
+// the tenant. It fails with [*PageError].
+func (s *Service) known(ctx context.Context, tenant protocol.Tenant, r *Request) (knownClient, error) {
+	if r.known != nil {
+		return *r.known, nil
+	}
+	var b sqldb.Batch
+	app, settings := client.QueueSelect(&b, tenant.ID, r.ClientID), client.QueueSettings(&b, tenant.ID)
+	if err := s.db.Send(ctx, &b); err != nil {
+		return knownClient{}, fmt.Errorf("read application: %w", err)
+	}
+	var c knownClient
+	var err error
+	if c.app, err = app(); client.IsNotFound(err) {
+		return c, &PageError{"the application is unknown"}
+	}
+	if err == nil {
+		c.settings, err = settings()
+	}
+	if err == nil {
+		r.known = &c
+	}
+	return c, err
 }
 
 // FormPost is the response mode of a form that the browser posts (OAuth 2.0 Form Post Response
@@ -83,22 +118,17 @@ func (s *Service) Authorize(ctx context.Context, tenant protocol.Tenant, params 
 
 // validate reads what the rules depend on and applies them.
 func (s *Service) validate(ctx context.Context, tenant protocol.Tenant, params url.Values) (r Request, app client.Application, err error) {
-	if app, err = s.client(ctx, tenant, params); err != nil {
-		return r, app, err
+	c, err := s.client(ctx, tenant, params)
+	if err != nil {
+		return r, c.app, err
 	}
-	f := facts{tenant: tenant, app: app, params: params}
-	if params.Get("state") == "" { // otherwise the setting does not matter
-		settings, err := client.SelectSettings(ctx, s.db, tenant.ID)
-		if err != nil {
-			return r, app, err
-		}
-		f.requireState = settings.RequireState
-	}
-	if f.hint, err = s.hint(ctx, tenant, app.ClientID, params.Get("id_token_hint")); err != nil {
-		return r, app, err
+	f := facts{tenant: tenant, app: c.app, params: params, requireState: c.settings.RequireState}
+	if f.hint, err = s.hint(ctx, tenant, c.app.ClientID, params.Get("id_token_hint")); err != nil {
+		return r, c.app, err
 	}
 	r, err = validate(f)
-	return r, app, err
+	r.known = &c
+	return r, c.app, err
 }
 
 // hint reads an ID token that is given as a hint. An expired one is accepted.
@@ -119,20 +149,15 @@ func (s *Service) hint(ctx context.Context, tenant protocol.Tenant, clientID, ra
 
 // client finds the application of a request, if client and redirect URI belong together. It
 // fails with [*PageError].
-func (s *Service) client(ctx context.Context, tenant protocol.Tenant, params url.Values) (client.Application, error) {
+func (s *Service) client(ctx context.Context, tenant protocol.Tenant, params url.Values) (knownClient, error) {
 	for _, name := range []string{"client_id", "redirect_uri"} {
 		if len(params[name]) != 1 || params.Get(name) == "" {
-			return client.Application{}, &PageError{name + " must be given once"}
+			return knownClient{}, &PageError{name + " must be given once"}
 		}
 	}
-	app, err := client.Select(ctx, s.db, tenant.ID, params.Get("client_id"))
-	switch {
-	case client.IsNotFound(err):
-		return app, &PageError{"the application is unknown"}
-	case err != nil:
-		return app, err
-	case !slices.Contains(app.RedirectURIs, params.Get("redirect_uri")):
-		return app, &PageError{"the application has not registered this redirect_uri"}
+	c, err := s.known(ctx, tenant, &Request{ClientID: params.Get("client_id")})
+	if err == nil && !slices.Contains(c.app.RedirectURIs, params.Get("redirect_uri")) {
+		err = &PageError{"the application has not registered this redirect_uri"}
 	}
-	return app, nil
+	return c, err
 }

@@ -157,7 +157,7 @@ func TestValidRequests(t *testing.T) {
 		got, err := validate(f)
 		want := base
 		test.want(&want)
-		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(Request{})); err != nil || diff != "" {
 			t.Errorf("%s: %v\n%s", test.name, err, diff)
 		}
 	}

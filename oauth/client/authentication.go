@@ -55,6 +55,9 @@ type Credentials struct {
 	// Proofs are the proofs of possession of a key (RFC 9449): the values of [dpop.Header].
 	Proofs []string
 
+	// With queues reads that are sent with that of the client. Default: there are none.
+	With func(*sqldb.Batch)
+
 	// Limit counts the request against a limit of the user or client that key names. It is
 	// called after authentication and before anything is consumed; its error ends the request.
 	// Default: there is no limit.
@@ -80,7 +83,15 @@ func (s *Authenticator) Authenticate(ctx context.Context, tenant protocol.Tenant
 	if c.ClientID == "" {
 		return Application{}, refused
 	}
-	app, err := Select(ctx, s.db, tenant.ID, c.ClientID)
+	var b sqldb.Batch
+	read := QueueSelect(&b, tenant.ID, c.ClientID)
+	if c.With != nil {
+		c.With(&b)
+	}
+	if err := s.db.Send(ctx, &b); err != nil {
+		return Application{}, fmt.Errorf("read application: %w", err)
+	}
+	app, err := read()
 	unknown := errors.Is(err, ErrNotFound)
 	if err != nil && !unknown {
 		return Application{}, err

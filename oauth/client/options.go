@@ -52,9 +52,15 @@ const (
 	AllowedGroupScopes GroupScopes = "allowed_only"
 )
 
-// DefaultOptions returns the options of a new application of a type.
+// registeredIDTokenAlg is the default algorithm of the ID tokens of clients that register
+// themselves (OIDC Dynamic Client Registration §2). It was that of all applications once, so it is
+// also that of those which were stored without one.
+const registeredIDTokenAlg = keys.RS256
+
+// DefaultOptions returns the options of a new application of a type. Its ID tokens are signed as
+// its access tokens are, because an RSA signature takes thirty times as long.
 func (t Type) DefaultOptions() Options {
-	o := Options{FirstParty: true, AuthMethod: NoClientAuth, RequirePKCE: true, IDTokenAlg: keys.RS256, GroupScopes: AllGroupScopes}
+	o := Options{FirstParty: true, AuthMethod: NoClientAuth, RequirePKCE: true, IDTokenAlg: keys.ES256, GroupScopes: AllGroupScopes}
 	if t.Confidential() {
 		o.AuthMethod = ClientSecretBasic
 	}

@@ -211,7 +211,7 @@ func refusedMetadata(err error) error {
 func (m Metadata) withDefaults(t Type) Metadata {
 	m.AuthMethod = cmp.Or(m.AuthMethod, t.DefaultOptions().AuthMethod)
 	m.ApplicationType = cmp.Or(m.ApplicationType, t.clientKind())
-	m.IDTokenAlg = cmp.Or(m.IDTokenAlg, t.DefaultOptions().IDTokenAlg)
+	m.IDTokenAlg = cmp.Or(m.IDTokenAlg, registeredIDTokenAlg)
 	if string(bytes.TrimSpace(m.JWKS)) == "null" {
 		m.JWKS = nil
 	}

@@ -95,10 +95,29 @@ func (s *Registry) UpdateSettings(ctx context.Context, tx *sqldb.Tx, tenantID st
 	return before, after, nil
 }
 
+// SelectSettings reads the settings of a tenant.
 func SelectSettings(ctx context.Context, from storage.Querier, tenantID string) (Settings, error) {
+	return scanSettings(from.QueryRow(ctx, selectSettings, tenantID))
+}
+
+// QueueSettings queues the read of the settings of a tenant. When the batch was sent, result
+// returns them.
+func QueueSettings(b *sqldb.Batch, tenantID string) (result func() (Settings, error)) {
+	var settings Settings
+	var err error
+	b.Queue(selectSettings, []any{tenantID}, func(rows *sqldb.Rows) error {
+		settings, err = scanSettings(rows.First())
+		return nil
+	})
+	return func() (Settings, error) { return settings, err }
+}
+
+const selectSettings = `SELECT settings FROM oauth_settings WHERE tenant_id = $1`
+
+func scanSettings(row *sqldb.Row) (Settings, error) {
 	settings := DefaultSettings()
 	var text string
-	err := from.QueryRow(ctx, `SELECT settings FROM oauth_settings WHERE tenant_id = $1`, tenantID).Scan(&text)
+	err := row.Scan(&text)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return settings, nil
 	}

@@ -65,7 +65,22 @@ func Select(ctx context.Context, q storage.Querier, tenantID, clientID string) (
 	if !sqldb.IsText(clientID) {
 		return Application{}, ErrNotFound
 	}
-	return scanRow(q.QueryRow(ctx, `SELECT `+columns+` FROM applications WHERE tenant_id = $1 AND client_id = $2`, tenantID, clientID), tenantID)
+	return scanRow(q.QueryRow(ctx, selectByClientID, tenantID, clientID), tenantID)
+}
+
+const selectByClientID = `SELECT ` + columns + ` FROM applications WHERE tenant_id = $1 AND client_id = $2`
+
+// QueueSelect queues the read of an application. When the batch was sent, result returns it, as
+// [Select] does.
+func QueueSelect(b *sqldb.Batch, tenantID, clientID string) (result func() (Application, error)) {
+	found, err := Application{}, ErrNotFound
+	if sqldb.IsText(clientID) {
+		b.Queue(selectByClientID, []any{tenantID, clientID}, func(rows *sqldb.Rows) error {
+			found, err = scanRow(rows.First(), tenantID)
+			return nil
+		})
+	}
+	return func() (Application, error) { return found, err }
 }
 
 // SelectByID reads an application by its id. It fails with [ErrNotFound].
@@ -115,6 +130,7 @@ func scanRow(row interface{ Scan(...any) error }, tenantID string) (Application,
 		a.Tags = strings.Split(tags, "\n")
 	}
 	a.TokenExchange, a.Options = a.Type.DefaultTokenExchange(), a.Type.DefaultOptions()
+	a.IDTokenAlg = registeredIDTokenAlg
 	if err := errors.Join(storage.ReadJSON(exchange, &a.TokenExchange), storage.ReadJSON(options, &a.Options), storage.ReadJSON(provider, &a.ServiceProvider)); err != nil {
 		return Application{}, fmt.Errorf("read application %s: %w", a.ClientID, err)
 	}

@@ -17,10 +17,19 @@ import (
 type authorizationCode struct {
 	sources
 	ofUsers
+	read func() (access.Code, error) // returns the code as it was read with the client; nil: it was not
 }
 
-func (g authorizationCode) decide(ctx context.Context, r *request) (*issuance, error) {
-	code, err := g.access.Code(ctx, r.tenant, r.Code)
+func (g *authorizationCode) queue(b *sqldb.Batch, r *request) {
+	g.read = g.access.QueueCode(b, r.tenant, r.Code)
+}
+
+func (g *authorizationCode) decide(ctx context.Context, r *request) (*issuance, error) {
+	read := g.read
+	if g.read = nil; read == nil { // another request has used the code since
+		read = func() (access.Code, error) { return g.access.Code(ctx, r.tenant, r.Code) }
+	}
+	code, err := read()
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +45,7 @@ func (g authorizationCode) decide(ctx context.Context, r *request) (*issuance, e
 	if err != nil {
 		return nil, err
 	}
-	described.consumes = func(b *sqldb.Batch) { g.access.UseCode(b, r.tenant, code) }
+	described.consumes = g.access.UseOfCode(r.tenant, code)
 	return described, nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"stonetown/internal/sqldb"
 	"stonetown/oauth/access"
 	"stonetown/oauth/internal/storage"
 	"stonetown/oauth/protocol"
@@ -42,7 +41,7 @@ func (g deviceCode) decide(ctx context.Context, r *request) (*issuance, error) {
 	if err != nil {
 		return nil, err
 	}
-	described.consumes = func(b *sqldb.Batch) { g.access.UseDevice(b, r.tenant, device) }
+	described.consumes = g.access.UseOfDevice(r.tenant, device)
 	return described, nil
 }
 

@@ -102,7 +102,7 @@ func (s *Service) grantOf(grantType string) (grant, error) {
 	case protocol.GrantClientCredentials:
 		return clientCredentials{}, nil
 	case protocol.GrantAuthorizationCode:
-		return authorizationCode{sources: s.sources}, nil
+		return &authorizationCode{sources: s.sources}, nil
 	case protocol.GrantRefreshToken, "refresh": // the short name is documented, too
 		return refreshToken{sources: s.sources}, nil
 	case protocol.GrantDeviceCode:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"stonetown/internal/sqldb"
 	"stonetown/oauth/access"
 	"stonetown/oauth/client"
 	"stonetown/oauth/internal/storage"
@@ -46,7 +45,7 @@ func (g refreshToken) decide(ctx context.Context, r *request) (*issuance, error)
 	}
 	described.ofUser.predecessor = presented
 	if !presented.Rotated {
-		described.consumes = func(b *sqldb.Batch) { g.access.UseRefreshToken(b, r.tenant, presented) }
+		described.consumes = g.access.UseOfRefreshToken(r.tenant, presented)
 	}
 	return described, nil
 }

@@ -40,6 +40,9 @@ type grant interface {
 	// form validates the parameters before anything is read.
 	form(r *request) error
 
+	// queue queues reads that are sent with that of the client.
+	queue(b *sqldb.Batch, r *request)
+
 	// optionalAuthentication reports whether a request may come without client
 	// authentication. Then present finds the client.
 	optionalAuthentication() bool
@@ -67,10 +70,11 @@ func (ofUsers) present(_ context.Context, r *request) error {
 }
 
 // noForm is the part of grants without parameters to validate, in which the client must
-// authenticate and refusals are not recorded.
+// authenticate, nothing is read before and refusals are not recorded.
 type noForm struct{}
 
 func (noForm) form(*request) error                            { return nil }
+func (noForm) queue(*sqldb.Batch, *request)                   {}
 func (noForm) optionalAuthentication() bool                   { return false }
 func (noForm) refused(context.Context, *request, error) error { return nil }
 
@@ -85,8 +89,8 @@ type issuance struct {
 	countedFor string
 	// ofUser describes the refresh token and the ID token; nil: there are none.
 	ofUser *userTokens
-	// consumes queues the one-time use of what the request presents; nil: nothing is used.
-	consumes func(*sqldb.Batch)
+	// consumes is the one-time use of what the request presents; zero: nothing is used.
+	consumes access.Use
 	// event records the new token; nil: it is not recorded.
 	event func(context.Context, token.Entitlement, token.Claims) eventlog.Event
 	// issuedType is the issued_token_type of the response (RFC 8693 §2.2.1); empty: none.
@@ -113,6 +117,7 @@ func (s *Service) run(ctx context.Context, g grant, r *request) (token.Response,
 	}
 	r.phase = phaseClient
 	if !g.optionalAuthentication() || len(r.ClientAuthMethods) > 0 {
+		r.With = func(b *sqldb.Batch) { g.queue(b, r) }
 		app, err := s.authn.Authenticate(ctx, r.tenant, &r.Credentials)
 		if err != nil {
 			return token.Response{}, err
@@ -178,17 +183,11 @@ func (s *Service) issue(ctx context.Context, r *request, of *issuance) (issued t
 // and records the event and the use of the application.
 func (s *Service) commit(ctx context.Context, r *request, of *issuance, carries token.Entitlement, claims token.Claims, issued *token.Response) error {
 	if u := of.ofUser; u != nil {
-		err := s.db.Tx(ctx, func(tx *sqldb.Tx) error {
-			var b sqldb.Batch
-			if of.consumes != nil {
-				of.consumes(&b)
-			}
-			issued.RefreshToken = s.access.AddRefreshToken(&b, r.tenant, u.grant, r.app.ClientID, r.key, u.predecessor, r.app.RefreshTokenTTL)
-			return tx.Send(ctx, &b)
-		})
-		if err != nil {
+		refresh, add := s.access.NewRefreshToken(r.tenant, u.grant, r.app.ClientID, r.key, u.predecessor, r.app.RefreshTokenTTL)
+		if err := s.access.Redeem(ctx, of.consumes, add); err != nil {
 			return err
 		}
+		issued.RefreshToken = refresh
 	}
 	if of.event != nil {
 		if err := s.record.Record(ctx, r.tenant.ID, of.event(client.AsActor(ctx, r.app), carries, claims)); err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"stonetown/internal/eventlog"
+	"stonetown/internal/sqldb"
 	"stonetown/oauth/access"
 	"stonetown/oauth/client"
 	"stonetown/oauth/internal/storage"
@@ -90,6 +91,8 @@ func (g *tokenExchange) form(r *request) error {
 	g.params, g.audience = r.Exchange, r.Audience
 	return g.check(stageForm)
 }
+
+func (g *tokenExchange) queue(*sqldb.Batch, *request) {}
 
 func (g *tokenExchange) optionalAuthentication() bool { return true }
 

@@ -82,6 +82,11 @@ func (NoUsers) User(context.Context, string, string) (access.User, error) {
 	return access.User{}, access.ErrUserGone
 }
 
+// SignedIn implements [access.Users].
+func (NoUsers) SignedIn(context.Context, string, string, string) (access.User, bool, error) {
+	return access.User{}, false, access.ErrUserGone
+}
+
 // ValidFrom implements [access.Users].
 func (NoUsers) ValidFrom(context.Context, string, string) (time.Time, error) {
 	return time.Time{}, access.ErrUserGone
@@ -105,6 +110,12 @@ func (u *Users) User(_ context.Context, _, userID string) (access.User, error) {
 		return access.User{}, access.ErrUserGone
 	}
 	return access.User{ID: userID, Email: "ann@example.com"}, nil
+}
+
+// SignedIn implements [access.Users].
+func (u *Users) SignedIn(ctx context.Context, tenantID, userID, sessionID string) (access.User, bool, error) {
+	user, err := u.User(ctx, tenantID, userID)
+	return user, !slices.Contains(u.Gone, sessionID), err
 }
 
 // ValidFrom implements [access.Users].

@@ -49,6 +49,7 @@ type Scope struct {
 
 // Relations is the part of [engine.Engine] that the registry uses.
 type Relations interface {
+	Check(ctx context.Context, tenantID string, req engine.CheckRequest) (*engine.CheckResponse, error)
 	Retire(ctx context.Context, tenantID string, o tuplestore.Object, origin engine.Origin) (token string, err error)
 }
 
