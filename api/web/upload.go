@@ -12,6 +12,8 @@ import (
 const (
 	// uploadTime bounds the time until the next part of an upload arrives.
 	uploadTime = 30 * time.Second
+	// lingerTime bounds how long the rest of a body is read that the handler did not read.
+	lingerTime = time.Second
 	// maxRatio bounds the ratio of an upload to its compressed size, for uploads of more than
 	// freeOfRatio bytes: text rarely compresses to less than a tenth.
 	maxRatio    = 20
@@ -51,6 +53,24 @@ func (s *sentBody) Read(p []byte) (int, error) {
 	n, err := s.body.Read(p)
 	s.n += int64(n)
 	return n, err
+}
+
+// fullDuplex allows a handler to write the response while it reads the body. Without it, an
+// HTTP/1.1 server first reads the rest of the body. The caller must call end after the handler.
+//
+// The connection of HTTP/1.1 then ends with the request: net/http might otherwise take what a
+// handler did not read of the body for the next request.
+func fullDuplex(w http.ResponseWriter, r *http.Request) (end func(), err error) {
+	c := http.NewResponseController(w)
+	if err := c.EnableFullDuplex(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return nil, fmt.Errorf("read and write at the same time: %w", err)
+	}
+	if r.ProtoMajor == 1 {
+		w.Header().Set("Connection", "close")
+	}
+	// The server reads some more of the body, because a client that still sends would lose the
+	// response if the connection were closed at once (RFC 9112 §9.6).
+	return func() { _ = c.SetReadDeadline(time.Now().Add(lingerTime)) }, nil
 }
 
 type uploadBody struct {
