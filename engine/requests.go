@@ -165,6 +165,8 @@ type WriteRequest struct {
 	// Request, if not empty, is compared instead of Ops to recognize a request that is sent again
 	// under its CommitID; see [tuplestore.Write.Request].
 	Request string
+	// LikelyNew: the relations probably do not exist; see [tuplestore.Write.LikelyNew].
+	LikelyNew bool
 	// Register registers further resources, besides those of the new relations.
 	Register []tuplestore.Object
 }

@@ -255,6 +255,9 @@ type Write struct {
 	Now int64
 	// Ops are applied in order; each sees the effect of those before it.
 	Ops []Op
+	// LikelyNew: the tuples of Ops, apart from presences, probably do not exist. A store can then
+	// insert them first, and look at what exists only if that fails.
+	LikelyNew bool
 	// PutSchema, if not nil, replaces the schema document.
 	PutSchema []byte
 	// Also adds the caller's own rows to the transaction. It runs after the ops have been

@@ -224,6 +224,7 @@ func (i *relationImport) store(to *web.Lines, c *importChunk) error {
 	}
 	written, err := i.handlers.Engine.Import(i.ctx, i.info.Tenant.ID, engine.WriteRequest{
 		Origin: origin, Ops: c.ops, Request: "import " + hex.EncodeToString(c.hash.Sum(nil)),
+		LikelyNew: i.total.Updated+i.total.Replaced+i.total.Existed == 0,
 	}, c.first, c.last)
 	if err != nil {
 		return i.refused(err, c)

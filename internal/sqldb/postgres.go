@@ -17,6 +17,7 @@ import (
 type postgres struct {
 	pool      *pgxpool.Pool
 	cockroach bool // which SQL it gets
+	st        *stats
 	savepoint bool // transactions are retried from a savepoint, as only CockroachDB can
 }
 
@@ -35,7 +36,7 @@ func openPostgres(ctx context.Context, cfg Config, st *stats) (backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	pg := &postgres{pool: pool}
+	pg := &postgres{pool: pool, st: st}
 	var version string
 	if err := pool.QueryRow(ctx, `SELECT version()`).Scan(&version); err != nil {
 		pool.Close()
@@ -191,6 +192,7 @@ func (q pgQuerier) sendBetween(ctx context.Context, before string, b *Batch, aft
 type pgPipeline struct {
 	pgQuerier
 	conn *pgxpool.Conn // nil after the end
+	st   *stats
 }
 
 func (pg *postgres) pipeline(ctx context.Context, first *Batch) (pipeline, error) {
@@ -198,7 +200,7 @@ func (pg *postgres) pipeline(ctx context.Context, first *Batch) (pipeline, error
 	if err != nil {
 		return nil, err
 	}
-	p := &pgPipeline{pgQuerier{conn}, conn}
+	p := &pgPipeline{pgQuerier{conn}, conn, pg.st}
 	if _, err := p.sendBetween(ctx, "BEGIN ISOLATION LEVEL READ COMMITTED", first, ""); err != nil {
 		p.rollback()
 		return nil, err

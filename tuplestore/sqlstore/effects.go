@@ -128,12 +128,7 @@ func (e *effects) batch(dialect sqldb.Dialect, tenant string, before, after tupl
 		insert(b, dialect, tenant, history, append(append(columns, columnsOf(created)...), ends))
 	}
 	if len(e.created) > 0 {
-		tuples := sortedKeys(e.created)
-		created := make([]version, len(tuples))
-		for i, t := range tuples {
-			created[i] = e.created[t]
-		}
-		insert(b, dialect, tenant, live, append(keysOf(tuples, key), columnsOf(created)...))
+		insert(b, dialect, tenant, live, e.createdColumns())
 	}
 	if n := len(e.commits); n > 0 {
 		revs, actors, times := make([]int64, n), make([]string, n), make([]int64, n)
@@ -176,6 +171,36 @@ func (e *effects) batch(dialect sqldb.Dialect, tenant string, before, after tupl
 			[]any{tenant, int64(after.Revision), int64(after.SchemaRevision), commitEvents, e.commits[len(e.commits)-1].micros}, nil)
 	}
 	return b, failed
+}
+
+// manyCreated is the number of rows from which they are copied. A copy takes a round trip more
+// than a statement.
+const manyCreated = 1000
+
+// copied reports whether the live tuples are inserted by a copy, before the other statements.
+// Those that delete must come first.
+func (e *effects) copied(d sqldb.Dialect) bool {
+	return d == sqldb.Postgres && len(e.created) >= manyCreated && len(e.deleted) == 0
+}
+
+// rows returns the live tuples to insert.
+func (e *effects) rows(tenant string) []sqldb.CopyColumn {
+	columns := e.createdColumns()
+	rows := []sqldb.CopyColumn{{Name: "tenant_id", Texts: slices.Repeat([]string{tenant}, columns[0].len())}}
+	for _, c := range columns {
+		rows = append(rows, sqldb.CopyColumn{Name: c.name, Texts: c.texts, Ints: c.ints})
+	}
+	return rows
+}
+
+// createdColumns returns the columns of the live tuples to insert, in primary-key order.
+func (e *effects) createdColumns() []column {
+	tuples := sortedKeys(e.created)
+	created := make([]version, len(tuples))
+	for i, t := range tuples {
+		created[i] = e.created[t]
+	}
+	return append(keysOf(tuples, key), columnsOf(created)...)
 }
 
 // columnsOf returns the columns of qualifiers and origins.
