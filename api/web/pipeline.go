@@ -189,7 +189,7 @@ func (s *Server) Handle(op Operation, format ErrorFormat, next http.Handler) htt
 				if op.MaxUpload > 0 {
 					if err = as.Enter(ctx, s.uploads); err == nil {
 						defer as.Leave()
-						bounded.Body, err = upload(res, r, op.MaxUpload)
+						bounded.Body, err = upload(res, r, op)
 					}
 					if err == nil && op.Streaming {
 						var end func()

@@ -18,13 +18,19 @@ const (
 	// freeOfRatio bytes: text rarely compresses to less than a tenth.
 	maxRatio    = 20
 	freeOfRatio = 1 << 20
+	// maxStreamRatio is that of a body that is handled as it arrives, so that no part of it is stored
+	// that was not validated. Relations compress to a twentieth.
+	maxStreamRatio = 100
 )
 
 // upload returns the body of a request as a stream, decompressed if its encoding is gzip.
-// Reading fails with an [*Error], payload_too_large, after most bytes.
-func upload(w http.ResponseWriter, r *http.Request, most int64) (io.ReadCloser, error) {
+// Reading fails with an [*Error], payload_too_large, after the operation's limit.
+func upload(w http.ResponseWriter, r *http.Request, op Operation) (io.ReadCloser, error) {
 	sent := &sentBody{body: r.Body, control: http.NewResponseController(w)}
-	b := &uploadBody{from: sent, sent: sent, most: most}
+	b := &uploadBody{from: sent, sent: sent, most: op.MaxUpload, ratio: maxRatio}
+	if op.Streaming {
+		b.ratio = maxStreamRatio
+	}
 	switch r.Header.Get("Content-Encoding") {
 	case "", "identity":
 	case "gzip":
@@ -77,6 +83,7 @@ type uploadBody struct {
 	from       io.Reader
 	sent       *sentBody
 	most, n    int64
+	ratio      int64
 	compressed bool
 }
 
@@ -93,10 +100,10 @@ func (b *uploadBody) Read(p []byte) (int, error) {
 	switch {
 	case b.n > b.most:
 		return 0, &Error{Status: http.StatusRequestEntityTooLarge, Code: "payload_too_large", Message: fmt.Sprintf("the body has more than %d bytes", b.most)}
-	case b.n > freeOfRatio && b.n > maxRatio*b.sent.n:
+	case b.n > freeOfRatio && b.n > b.ratio*b.sent.n:
 		return 0, &Error{
 			Status: http.StatusRequestEntityTooLarge, Code: "payload_too_large",
-			Message: fmt.Sprintf("the body expands more than %d times when it is decompressed", maxRatio),
+			Message: fmt.Sprintf("the body expands more than %d times when it is decompressed", b.ratio),
 		}
 	case b.compressed && err != nil && err != io.EOF:
 		return n, badGzip(err)
