@@ -60,5 +60,4 @@ var largeCases = []testCase{
 			}
 			f.same("state by the changelog", facts(f.newest()), state)
 		}
-	}},
-}
+	}}}
