@@ -229,7 +229,9 @@ func (i *relationImport) store(to *web.Lines, c *importChunk) error {
 	if err != nil {
 		return i.refused(err, c)
 	}
-	i.handlers.warnOfWrites(i.info, c.ops)
+	if i.total.ConsistencyToken == "" { // the head is sent with the first chunk
+		i.handlers.warnOfWrites(i.info, c.ops)
+	}
 	for _, status := range written.Statuses {
 		switch status {
 		case tuplestore.Created:

@@ -60,4 +60,5 @@ var largeCases = []testCase{
 			}
 			f.same("state by the changelog", facts(f.newest()), state)
 		}
-	}}}
+	}},
+}
