@@ -72,6 +72,15 @@ func (f *failing) WriteRelation(ctx context.Context, tenant string, op engine.Wr
 	return engine.WriteResponse{}, f.fault(ctx)
 }
 
+func (f *failing) Import(ctx context.Context, tenant string, req engine.WriteRequest, firstLine, lastLine int64) (engine.WriteResponse, error) {
+	if f.fault != nil {
+		if err := f.fault(ctx); err != nil {
+			return engine.WriteResponse{}, err
+		}
+	}
+	return f.Engine.Import(ctx, tenant, req, firstLine, lastLine)
+}
+
 func (f *failing) ListResources(ctx context.Context, tenant string, req engine.ListResourcesRequest) (*engine.ResourceList, error) {
 	return nil, f.fault(ctx)
 }
@@ -327,6 +336,24 @@ func faults(t *testing.T) {
 				}
 			}
 			if tc.status >= 500 && name != "slow" {
+				a := c.load(t, "", "", lineOf("d", "viewer", user("ann")))
+				if a.status != tc.status || a.code() != tc.code || strings.Contains(a.text, "secret") {
+					t.Errorf("import: %d %s", a.status, a.text)
+				}
+				if name != "panic" { // which ends the connection
+					chunks := 0
+					f.fault = func(ctx context.Context) error {
+						if chunks++; chunks == 1 {
+							return nil
+						}
+						return tc.fault(ctx)
+					}
+					lines := told(t, c.load(t, "?chunk_size=1", "", lineOf("d", "viewer", user("ann")), lineOf("d", "viewer", user("bob"))))
+					if last := lines[len(lines)-1]; len(lines) != 2 || !strings.Contains(last, `"error":"`+tc.code+`","event":"failed"`) || strings.Contains(last, "secret") {
+						t.Errorf("import: %v", lines)
+					}
+					f.fault = tc.fault
+				}
 				for method, target := range map[string]string{"GET": orgsPath, "POST": orgsPath + "/org_x/tenants/tnt_x/suspend"} {
 					before := len(w.log.String())
 					a := ann.want(t, tc.status, "INTERNAL_ERROR", method, target, nil)

@@ -1,11 +1,14 @@
 package bench
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"iter"
 	"net"
 	"net/http"
 	"net/url"
@@ -96,6 +99,11 @@ type (
 		Subject  wireSubject  `json:"subject"`
 		Relation string       `json:"relation"`
 	}
+	wireTuple struct {
+		Resource wireResource `json:"resource"`
+		Relation string       `json:"relation"`
+		Subject  wireSubject  `json:"subject"`
+	}
 	wireRewrite struct {
 		Kind     string        `json:"kind"`
 		Relation string        `json:"relation,omitempty"`
@@ -157,6 +165,44 @@ func (h *HTTP) Write(ctx context.Context, tuples []tuplestore.Tuple) error {
 		operations[i] = wireOperation{"create", wireResource{t.Object.Type, t.Object.ID}, wireOf(t.Subject), t.Relation}
 	}
 	return h.post(ctx, "/api/v1/resources/relations/bulk", map[string]any{"operations": operations})
+}
+
+// Load implements [Loader] by an import of relations.
+func (h *HTTP) Load(ctx context.Context, tuples iter.Seq[tuplestore.Tuple], progress func(written int)) error {
+	body, send := io.Pipe()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.BaseURL+"/api/v1/resources/relations/import", body)
+	if err != nil {
+		return err
+	}
+	req.Header = http.Header{"Authorization": {"Bearer " + h.token}, "Content-Type": {"application/x-ndjson"}}
+	go func() {
+		lines := bufio.NewWriterSize(send, 64<<10)
+		encoder := json.NewEncoder(lines)
+		for t := range tuples {
+			if encoder.Encode(wireTuple{wireResource{t.Object.Type, t.Object.ID}, t.Relation, wireOf(t.Subject)}) != nil {
+				return // the request has ended
+			}
+		}
+		send.CloseWithError(lines.Flush())
+	}()
+	res, err := h.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
+		var line struct {
+			Event string `json:"event"`
+			Line  int    `json:"line"`
+		}
+		if err := json.Unmarshal(lines.Bytes(), &line); err != nil || line.Event != "stored" && line.Event != "done" {
+			return fmt.Errorf("import: %s: %.300s", res.Status, lines.Text())
+		}
+		if progress(line.Line); line.Event == "done" {
+			return nil
+		}
+	}
+	return fmt.Errorf("import: %s: the response ended early", res.Status)
 }
 
 // Warm sends checks until their latency stops decreasing: until the tenant is in memory.

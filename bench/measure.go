@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"iter"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -45,8 +46,28 @@ const loaders = 4
 // bulkLoad is the measure of [load].
 const bulkLoad = "bulk load"
 
+// Loader is a target that takes all tuples of a workload in one stream.
+type Loader interface {
+	// Load writes tuples. progress is called with the number that is written.
+	Load(ctx context.Context, tuples iter.Seq[tuplestore.Tuple], progress func(written int)) error
+}
+
+// stream loads all tuples in one stream and measures the rate.
+func stream(ctx context.Context, t Target, l Loader, w Workload, progress func(written int)) (Figure, error) {
+	f := Figure{Target: t.Name(), Workload: w.Name(), Measure: bulkLoad, Workers: 1, Calls: 1}
+	began := time.Now()
+	if err := l.Load(ctx, w.Tuples, func(written int) { f.PerCall = written; progress(written) }); err != nil {
+		return f, fmt.Errorf("load: %w", err)
+	}
+	f.PerSecond = float64(f.PerCall) / time.Since(began).Seconds()
+	return f, nil
+}
+
 // load writes all tuples and measures the rate. progress may be called concurrently.
 func load(ctx context.Context, t Target, w Workload, progress func(written int)) (Figure, error) {
+	if l, ok := t.(Loader); ok {
+		return stream(ctx, t, l, w, progress)
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(loaders)
 	limit := t.WriteLimit()

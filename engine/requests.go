@@ -165,6 +165,11 @@ type WriteRequest struct {
 	// one of two orders: resource type and ID, relation, subject type, ID and relation; or
 	// subject type and ID, resource type and ID, relation, subject relation.
 	Preconditions []Precondition
+	// Request, if not empty, is compared instead of Ops to recognize a request that is sent again
+	// under its CommitID; see [tuplestore.Write.Request].
+	Request string
+	// LikelyNew: the relations probably do not exist; see [tuplestore.Write.LikelyNew].
+	LikelyNew bool
 	// Register registers further resources, besides those of the new relations.
 	Register []tuplestore.Object
 }

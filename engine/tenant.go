@@ -162,6 +162,12 @@ var errRenamed = errors.New("the graph has names before renames")
 // changesAtOnce is the number of commits in one read of the changelog.
 const changesAtOnce = 256
 
+// moreChanges reports whether there may be more commits than one read of the changelog returned.
+func moreChanges(commits []tuplestore.Commit) bool {
+	n := len(commits)
+	return n == changesAtOnce || n > 0 && commits[n-1].More
+}
+
 // follow applies the changelog to the resident graph.
 func (t *tenant) follow(ctx context.Context) error {
 	for {
@@ -190,7 +196,7 @@ func (t *tenant) follow(ctx context.Context) error {
 				return err
 			}
 		}
-		if len(commits) < changesAtOnce {
+		if !moreChanges(commits) {
 			if len(commits) > 0 {
 				t.account()
 			}

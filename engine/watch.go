@@ -125,7 +125,7 @@ func (w *watcher) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if len(commits) == changesAtOnce {
+		if moreChanges(commits) {
 			continue
 		}
 		if err := w.beatIfDue(); err != nil {

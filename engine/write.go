@@ -40,6 +40,7 @@ func (e *Engine) Write(ctx context.Context, tenantID string, req WriteRequest) (
 // follow the request's own ops.
 func validate(c *schema.Compiled, req WriteRequest) (tuplestore.Write, error) {
 	w := req.write()
+	w.Request, w.LikelyNew = req.Request, req.LikelyNew
 	for i, p := range req.Preconditions {
 		f, err := p.Filter.precondition(c)
 		if err != nil {

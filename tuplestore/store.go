@@ -51,7 +51,8 @@ type Store interface {
 	Write(ctx context.Context, tenant string, w Write) (Result, error)
 
 	// Changes returns the commits after a revision, oldest first, without gaps, at most
-	// limit, including every one acknowledged before the call if the limit allows. It fails
+	// limit, including every one acknowledged before the call if the limit allows. It returns
+	// fewer, the last one with More, if they have very many changes. It fails
 	// with [ErrRevisionCollected] if the commits have been collected.
 	Changes(ctx context.Context, tenant string, after Revision, limit int) ([]Commit, error)
 
@@ -286,6 +287,9 @@ type Write struct {
 	Now int64
 	// Ops are applied in order; each sees the effect of those before it.
 	Ops []Op
+	// LikelyNew: the tuples of Ops, apart from presences, probably do not exist. A store can then
+	// insert them first, and look at what exists only if that fails.
+	LikelyNew bool
 	// PutSchema, if not nil, replaces the schema document.
 	PutSchema []byte
 	// Also adds the caller's own rows to the transaction. It runs after the ops have been
@@ -384,6 +388,8 @@ type Commit struct {
 	Actor   string
 	Changes []Change // net effect, in order; each tuple at most once
 	Schema  []byte   // the new schema document; nil if this commit put none
+	// More: later commits were left out of [Store.Changes], although its limit allowed them.
+	More bool
 }
 
 // Change is a tuple that was created, got another qualifier, or was deleted.

@@ -1,7 +1,6 @@
 package tuplestore
 
 import (
-	"cmp"
 	"strings"
 )
 
@@ -90,14 +89,23 @@ type Fact struct {
 // Compare orders tuples by their primary key: object type and ID, relation,
 // subject type, ID and relation, each byte by byte. It returns -1, 0 or 1.
 func (t Tuple) Compare(u Tuple) int {
-	return cmp.Or(
-		cmp.Compare(t.Object.Type, u.Object.Type),
-		cmp.Compare(t.Object.ID, u.Object.ID),
-		cmp.Compare(t.Relation, u.Relation),
-		cmp.Compare(t.Subject.Type, u.Subject.Type),
-		cmp.Compare(t.Subject.ID, u.Subject.ID),
-		cmp.Compare(t.Subject.Relation, u.Subject.Relation),
-	)
+	// Each comparison only if those before it find no difference: to sort is much of a bulk load.
+	if c := strings.Compare(t.Object.Type, u.Object.Type); c != 0 {
+		return c
+	}
+	if c := strings.Compare(t.Object.ID, u.Object.ID); c != 0 {
+		return c
+	}
+	if c := strings.Compare(t.Relation, u.Relation); c != 0 {
+		return c
+	}
+	if c := strings.Compare(t.Subject.Type, u.Subject.Type); c != 0 {
+		return c
+	}
+	if c := strings.Compare(t.Subject.ID, u.Subject.ID); c != 0 {
+		return c
+	}
+	return strings.Compare(t.Subject.Relation, u.Subject.Relation)
 }
 
 // String prints object#relation@subject, or just the object for a presence.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 
 	"stonetown/api/web"
@@ -987,6 +988,36 @@ type IllegalSample struct {
 
 // Immutable Cannot be changed; its presence is refused with `immutable_field`.
 type Immutable = jsontext.Value
+
+// ImportLine A chunk that was stored or, in the last line, the result of the request.
+type ImportLine struct {
+	ConsistencyToken string `json:"consistency_token,omitempty"`
+	Created          int    `json:"created,omitempty"`
+
+	// Details Of `failed`.
+	Details map[string]interface{} `json:"details,omitempty"`
+
+	// Error Of `failed`.
+	Error   string `json:"error,omitempty"`
+	Event   string `json:"event"`
+	Existed int    `json:"existed,omitempty"`
+
+	// Expired How many lines were left out because they had expired.
+	Expired int `json:"expired,omitempty"`
+
+	// Line The last line of the chunk or of the body.
+	Line int64 `json:"line,omitempty"`
+
+	// Message Of `failed`.
+	Message string `json:"message,omitempty"`
+
+	// Replaced How many relations replaced another one, where a resource may have one.
+	Replaced  int    `json:"replaced,omitempty"`
+	RequestID string `json:"request_id,omitempty"`
+
+	// Updated How many relations existed with another expiry or condition.
+	Updated int `json:"updated,omitempty"`
+}
 
 // ListActionsInput defines model for ListActionsInput.
 type ListActionsInput struct {
@@ -2164,6 +2195,20 @@ type WriteRelationsParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ImportRelationsParams defines parameters for ImportRelations.
+type ImportRelationsParams struct {
+	// FirstLine The number of the first line of the body.
+	FirstLine *int64 `form:"first_line,omitempty" json:"first_line,omitempty"`
+
+	// ChunkSize How many lines a chunk has.
+	ChunkSize *int `form:"chunk_size,omitempty" json:"chunk_size,omitempty"`
+
+	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
+	// the same key gets the first one's response, with `Idempotent-Replayed`.
+	// 1 to 255 visible ASCII characters, such as a UUID.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // WatchParams defines parameters for Watch.
 type WatchParams struct {
 	// After The consistency token to go on from.
@@ -2372,6 +2417,9 @@ type ServerInterface interface {
 	// WriteRelations Create and delete many relations, all or none
 	// (POST /api/v1/resources/relations/bulk)
 	WriteRelations(w http.ResponseWriter, r *http.Request, params WriteRelationsParams)
+	// ImportRelations Create very many relations, chunk by chunk
+	// (POST /api/v1/resources/relations/import)
+	ImportRelations(w http.ResponseWriter, r *http.Request, params ImportRelationsParams)
 	// Simulate What would the answer be after some changes?
 	// (POST /api/v1/resources/simulate)
 	Simulate(w http.ResponseWriter, r *http.Request)
@@ -3362,6 +3410,73 @@ func (siw *ServerInterfaceWrapper) WriteRelations(w http.ResponseWriter, r *http
 	handler.ServeHTTP(w, r)
 }
 
+// ImportRelations operation middleware
+func (siw *ServerInterfaceWrapper) ImportRelations(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ImportRelationsParams
+
+	// ------------- Optional query parameter "first_line" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "first_line", r.URL.Query(), &params.FirstLine, runtime.BindQueryParameterOptions{Type: "integer", Format: "int64"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "first_line"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "first_line", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "chunk_size" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "chunk_size", r.URL.Query(), &params.ChunkSize, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "chunk_size"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "chunk_size", Err: err})
+		}
+		return
+	}
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ImportRelations(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // Simulate operation middleware
 func (siw *ServerInterfaceWrapper) Simulate(w http.ResponseWriter, r *http.Request) {
 
@@ -3975,6 +4090,8 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 
 	r.HandleFunc(options.BaseURL+"/api/v1/resources/relations/bulk", wrapper.WriteRelations).Methods(http.MethodPost)
 
+	r.HandleFunc(options.BaseURL+"/api/v1/resources/relations/import", wrapper.ImportRelations).Methods(http.MethodPost)
+
 	r.HandleFunc(options.BaseURL+"/api/v1/resources/simulate", wrapper.Simulate).Methods(http.MethodPost)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/resources/watch", wrapper.Watch).Methods(http.MethodGet)
@@ -4500,6 +4617,16 @@ func (response WriteRelations200JSONResponse) VisitWriteRelationsResponse(w http
 	return web.WriteJSON(w, 200, response.Body)
 }
 
+type ImportRelationsRequestObject struct {
+	Params ImportRelationsParams
+	Body   io.Reader
+}
+
+// ImportRelationsResponseObject is one of the successful responses.
+type ImportRelationsResponseObject interface {
+	VisitImportRelationsResponse(w http.ResponseWriter) error
+}
+
 type SimulateRequestObject struct {
 	Body *SimulateJSONRequestBody
 }
@@ -4745,6 +4872,9 @@ type StrictServerInterface interface {
 	// WriteRelations Create and delete many relations, all or none
 	// (POST /api/v1/resources/relations/bulk)
 	WriteRelations(ctx context.Context, request WriteRelationsRequestObject) (WriteRelationsResponseObject, error)
+	// ImportRelations Create very many relations, chunk by chunk
+	// (POST /api/v1/resources/relations/import)
+	ImportRelations(ctx context.Context, request ImportRelationsRequestObject) (ImportRelationsResponseObject, error)
 	// Simulate What would the answer be after some changes?
 	// (POST /api/v1/resources/simulate)
 	Simulate(ctx context.Context, request SimulateRequestObject) (SimulateResponseObject, error)
@@ -5198,6 +5328,19 @@ func (sh *strictHandler) WriteRelations(w http.ResponseWriter, r *http.Request, 
 	response, err := sh.ssi.WriteRelations(r.Context(), request)
 	if err == nil {
 		err = response.VisitWriteRelationsResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) ImportRelations(w http.ResponseWriter, r *http.Request, params ImportRelationsParams) {
+	var request ImportRelationsRequestObject
+	request.Params = params
+	request.Body = r.Body
+	response, err := sh.ssi.ImportRelations(r.Context(), request)
+	if err == nil {
+		err = response.VisitImportRelationsResponse(w)
 	}
 	if err != nil {
 		sh.fail(w, r, err)

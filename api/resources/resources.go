@@ -32,6 +32,7 @@ type Engine interface {
 	Watch(ctx context.Context, tenant string, req engine.WatchRequest, emit func(engine.WatchEvent) error) error
 	Write(ctx context.Context, tenant string, req engine.WriteRequest) (engine.WriteResponse, error)
 	WriteRelation(ctx context.Context, tenant string, op engine.WriteOp, origin engine.Origin) (engine.WriteResponse, error)
+	Import(ctx context.Context, tenant string, req engine.WriteRequest, firstLine, lastLine int64) (engine.WriteResponse, error)
 	Relations(ctx context.Context, tenant string, resource tuplestore.Object, relation string, after *tuplestore.Record, limit int) (page []tuplestore.Record, next *tuplestore.Record, err error)
 	FindRelations(ctx context.Context, tenant string, f engine.RelationFilter, after *tuplestore.Record, limit int) (page []tuplestore.Record, next *tuplestore.Record, err error)
 	DeleteRelations(ctx context.Context, tenant string, d engine.RelationDeletion) (engine.RelationsDeleted, error)

@@ -131,6 +131,13 @@ func (s *Server) FailAs(w http.ResponseWriter, r *http.Request, err error, forma
 }
 
 func (s *Server) respond(res *response, e *Error) {
+	if res.status != 0 && res.lines != nil {
+		// An error means that the client has disconnected.
+		if err := res.lines.Write(failedLine{"failed", errorBody{e.Code, e.Message, e.Details, res.RequestID}}); err == nil {
+			_ = res.lines.Flush()
+		}
+		return
+	}
 	if res.status != 0 {
 		return // the client has disconnected, or the response is incomplete
 	}

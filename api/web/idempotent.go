@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"io"
 	"net/http"
@@ -19,26 +20,22 @@ import (
 //
 // Uploads are read as streams and not compared: requests with the same key count as equal.
 func (s *Server) idempotent(res *response, r *http.Request, op Operation, next http.Handler) error {
-	keys := r.Header["Idempotency-Key"]
-	if len(keys) == 0 {
+	key, err := idempotencyKey(r)
+	if err != nil {
+		return err
+	}
+	if key == "" {
 		next.ServeHTTP(res, r)
 		return nil
 	}
-	if len(keys) > 1 || !isVisible(keys[0]) {
-		return &Error{
-			Status: http.StatusBadRequest, Code: "idempotency_key_invalid",
-			Message: "Idempotency-Key must be given once, as 1 to 255 visible ASCII characters",
-		}
-	}
 	var body []byte
 	if op.MaxUpload == 0 {
-		var err error
 		if body, err = io.ReadAll(http.MaxBytesReader(res, r.Body, MaxBody)); err != nil {
 			return BodyError(err)
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
-	caller := []string{res.Principal.Subject, res.Principal.ClientID, r.Method, r.URL.EscapedPath(), keys[0]}
+	caller := []string{res.Principal.Subject, res.Principal.ClientID, r.Method, r.URL.EscapedPath(), key}
 	if op.Related && !res.Principal.Scopes.Has(op.Scope) {
 		// A token that lost the scope must not get a response that it had with the scope.
 		caller = append(caller, "without "+op.Scope)
@@ -62,6 +59,33 @@ func (s *Server) idempotent(res *response, r *http.Request, op Operation, next h
 	}
 	res.CommitID = claim.CommitID
 	return s.hold(res, r, claim, next)
+}
+
+// idempotencyKey returns the key of a request; empty if it has none.
+func idempotencyKey(r *http.Request) (string, error) {
+	keys := r.Header["Idempotency-Key"]
+	if len(keys) == 0 {
+		return "", nil
+	}
+	if len(keys) > 1 || !isVisible(keys[0]) {
+		return "", &Error{
+			Status: http.StatusBadRequest, Code: "idempotency_key_invalid",
+			Message: "Idempotency-Key must be given once, as 1 to 255 visible ASCII characters",
+		}
+	}
+	return keys[0], nil
+}
+
+// repeatable gives all requests with the same Idempotency-Key the same commit ID. The handler
+// derives those of the parts that it stores from it, because the response of a stream cannot be
+// stored before it is sent.
+func (s *Server) repeatable(res *response, r *http.Request) error {
+	key, err := idempotencyKey(r)
+	if key != "" {
+		sum := digest(res.Principal.Subject, res.Principal.ClientID, r.Method, r.URL.EscapedPath(), key)
+		res.CommitID = hex.EncodeToString(sum[:])
+	}
+	return err
 }
 
 // hold runs the handler and sends its response after it is stored, so a client that has the

@@ -189,7 +189,13 @@ func (s *Server) Handle(op Operation, format ErrorFormat, next http.Handler) htt
 				if op.MaxUpload > 0 {
 					if err = as.Enter(ctx, s.uploads); err == nil {
 						defer as.Leave()
-						bounded.Body, err = upload(res, r, op.MaxUpload)
+						bounded.Body, err = upload(res, r, op)
+					}
+					if err == nil && op.Streaming {
+						var end func()
+						if end, err = fullDuplex(res, r); err == nil {
+							defer end()
+						}
 					}
 				}
 			}
@@ -202,6 +208,10 @@ func (s *Server) Handle(op Operation, format ErrorFormat, next http.Handler) htt
 		r = bounded
 		switch {
 		case err != nil:
+		case op.Idempotent && op.Streaming:
+			if err = s.repeatable(res, r); err == nil {
+				next.ServeHTTP(w, r)
+			}
 		case op.Idempotent:
 			err = s.idempotent(res, r, op, next)
 		default:

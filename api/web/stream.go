@@ -34,6 +34,20 @@ func NewLines(w http.ResponseWriter) *Lines {
 	return &Lines{w: w, buffer: bufio.NewWriterSize(w, lineBuffer)}
 }
 
+// ReportErrors makes the error of the request its last line, if lines were sent before: an object
+// with the members of an error and the event failed.
+func (l *Lines) ReportErrors() {
+	if res, ok := l.w.(*response); ok {
+		res.lines = l
+	}
+}
+
+// failedLine is the last line of a stream that failed.
+type failedLine struct {
+	Event string `json:"event"`
+	errorBody
+}
+
 // Write adds a line. It may stay in memory until the next Flush.
 func (l *Lines) Write(v any) error {
 	l.w.Header()["Content-Type"], l.w.Header()["X-Accel-Buffering"] = ndjson, unbuffered

@@ -12,17 +12,25 @@ import (
 const (
 	// uploadTime bounds the time until the next part of an upload arrives.
 	uploadTime = 30 * time.Second
+	// lingerTime bounds how long the rest of a body is read that the handler did not read.
+	lingerTime = time.Second
 	// maxRatio bounds the ratio of an upload to its compressed size, for uploads of more than
 	// freeOfRatio bytes: text rarely compresses to less than a tenth.
 	maxRatio    = 20
 	freeOfRatio = 1 << 20
+	// maxStreamRatio is that of a body that is handled as it arrives, so that no part of it is stored
+	// that was not validated. Relations compress to a twentieth.
+	maxStreamRatio = 100
 )
 
 // upload returns the body of a request as a stream, decompressed if its encoding is gzip.
-// Reading fails with an [*Error], payload_too_large, after most bytes.
-func upload(w http.ResponseWriter, r *http.Request, most int64) (io.ReadCloser, error) {
+// Reading fails with an [*Error], payload_too_large, after the operation's limit.
+func upload(w http.ResponseWriter, r *http.Request, op Operation) (io.ReadCloser, error) {
 	sent := &sentBody{body: r.Body, control: http.NewResponseController(w)}
-	b := &uploadBody{from: sent, sent: sent, most: most}
+	b := &uploadBody{from: sent, sent: sent, most: op.MaxUpload, ratio: maxRatio}
+	if op.Streaming {
+		b.ratio = maxStreamRatio
+	}
 	switch r.Header.Get("Content-Encoding") {
 	case "", "identity":
 	case "gzip":
@@ -53,10 +61,29 @@ func (s *sentBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// fullDuplex allows a handler to write the response while it reads the body. Without it, an
+// HTTP/1.1 server first reads the rest of the body. The caller must call end after the handler.
+//
+// The connection of HTTP/1.1 then ends with the request: net/http might otherwise take what a
+// handler did not read of the body for the next request.
+func fullDuplex(w http.ResponseWriter, r *http.Request) (end func(), err error) {
+	c := http.NewResponseController(w)
+	if err := c.EnableFullDuplex(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return nil, fmt.Errorf("read and write at the same time: %w", err)
+	}
+	if r.ProtoMajor == 1 {
+		w.Header().Set("Connection", "close")
+	}
+	// The server reads some more of the body, because a client that still sends would lose the
+	// response if the connection were closed at once (RFC 9112 §9.6).
+	return func() { _ = c.SetReadDeadline(time.Now().Add(lingerTime)) }, nil
+}
+
 type uploadBody struct {
 	from       io.Reader
 	sent       *sentBody
 	most, n    int64
+	ratio      int64
 	compressed bool
 }
 
@@ -73,10 +100,10 @@ func (b *uploadBody) Read(p []byte) (int, error) {
 	switch {
 	case b.n > b.most:
 		return 0, &Error{Status: http.StatusRequestEntityTooLarge, Code: "payload_too_large", Message: fmt.Sprintf("the body has more than %d bytes", b.most)}
-	case b.n > freeOfRatio && b.n > maxRatio*b.sent.n:
+	case b.n > freeOfRatio && b.n > b.ratio*b.sent.n:
 		return 0, &Error{
 			Status: http.StatusRequestEntityTooLarge, Code: "payload_too_large",
-			Message: fmt.Sprintf("the body expands more than %d times when it is decompressed", maxRatio),
+			Message: fmt.Sprintf("the body expands more than %d times when it is decompressed", b.ratio),
 		}
 	case b.compressed && err != nil && err != io.EOF:
 		return n, badGzip(err)

@@ -316,6 +316,8 @@ type response struct {
 	// held buffers the body of a response that is stored before it is sent; status and
 	// header are kept as well.
 	held *bytes.Buffer
+	// lines is a response whose error is its last line; nil: it ends without one.
+	lines *Lines
 }
 
 func (res *response) WriteHeader(status int) {

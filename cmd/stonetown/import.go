@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,8 @@ const importPatience = exportPatience
 func importCommand(environ []string) *cobra.Command {
 	r := &remote{environ: environ}
 	var from string
-	var dryRun, force bool
+	var dryRun, force, bulk bool
+	var fromLine int64
 	cmd := r.command(&cobra.Command{
 		Use:   "import FILE...",
 		Short: "Write models and relationships of another engine, or an export, to a running server",
@@ -34,15 +36,30 @@ Nothing is written if something has no equivalent or an assertion fails, unless
 --force is given. After an error, part of the data may have been written; it is safe
 to run the command again.
 
-A file that stonetown export wrote is imported unchanged.`,
+A file that stonetown export wrote is imported unchanged.
+
+With --bulk, the file, or standard input for -, has one relation of Stonetown's API
+as JSON in each line, and is sent as a stream: the fastest way to load very many. What
+is stored is stored in chunks, and after an error --from-line continues.`,
 		Example: `  stonetown import store.fga.yaml
   stonetown import model.fga tuples.csv
   stonetown import schema.zed relationships.txt --dry-run
-  stonetown import tenant.jsonl`,
+  stonetown import tenant.jsonl
+  stonetown import --bulk relations.ndjson
+  stonetown import --bulk --from-line 250001 relations.ndjson`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			open := func() (*apiclient.Client, error) {
 				return r.open(cmd.Flags(), importPatience, apiclient.ScopeRead, apiclient.ScopeWrite)
+			}
+			if bulk {
+				if dryRun || force || from != "" || len(args) > 1 {
+					return errors.New("--bulk takes one file, and neither --from, --dry-run nor --force")
+				}
+				return importBulk(cmd, args[0], fromLine, r.output, open)
+			}
+			if fromLine != 1 {
+				return errors.New("--from-line requires --bulk")
 			}
 			if from == "" && isExport(args[0]) {
 				return importExports(cmd, args, dryRun, open)
@@ -68,8 +85,69 @@ A file that stonetown export wrote is imported unchanged.`,
 	})
 	cmd.Flags().StringVar(&from, "from", "", fromUsage)
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "write nothing")
+	cmd.Flags().BoolVar(&bulk, "bulk", false, "load relations from lines of JSON, as a stream; - is standard input")
+	cmd.Flags().Int64Var(&fromLine, "from-line", 1, "with --bulk, the `number` of the first line to load")
 	cmd.Flags().BoolVar(&force, "force", false, "write what has an equivalent, even if something has none or answers differ")
 	return cmd
+}
+
+// importBulk sends the lines of a file as a stream.
+func importBulk(cmd *cobra.Command, file string, fromLine int64, output string, open func() (*apiclient.Client, error)) error {
+	if fromLine < 1 {
+		return errors.New("--from-line must be at least 1")
+	}
+	in := cmd.InOrStdin()
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		in = f
+	}
+	lines := bufio.NewReaderSize(in, 1<<20)
+	for n := int64(1); n < fromLine; n++ {
+		if err := skipLine(lines); err != nil {
+			return fmt.Errorf("%s has no line %d: %w", file, fromLine, err)
+		}
+	}
+	c, err := open()
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	p := newProgress(cmd.ErrOrStderr(), "importing", -1)
+	defer p.done()
+	before := fromLine - 1
+	loaded, err := c.Load(cmd.Context(), lines, fromLine, func(l apiclient.Loaded) {
+		p.add(int(l.Line - before))
+		before = l.Line
+	})
+	if err != nil {
+		if line, ok := apiclient.LineOf(err); ok {
+			err = fmt.Errorf("line %d: %w", line, err)
+		}
+		return fmt.Errorf("%w; lines before %d are stored: continue with --from-line %[2]d", err, loaded.Line+1)
+	}
+	if output == "json" {
+		return printJSON(cmd.OutOrStdout(), loaded)
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "loaded %d lines: %d relations created, %d updated, %d replaced, %d existed\n",
+		loaded.Line-fromLine+1, loaded.Created, loaded.Updated, loaded.Replaced, loaded.Existed)
+	if err != nil {
+		return err
+	}
+	return printExpired(cmd.OutOrStdout(), loaded.Expired)
+}
+
+// skipLine reads to the end of a line.
+func skipLine(r *bufio.Reader) error {
+	for {
+		_, err := r.ReadSlice('\n')
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return err
+		}
+	}
 }
 
 // acceptable returns the reason not to import some data.

@@ -290,3 +290,37 @@ assertions:
 		t.Errorf("%+v", r)
 	}
 }
+
+func TestImportBulk(t *testing.T) {
+	dir := development(t)
+	line := func(document, user string) string {
+		return `{"resource":{"type":"document","external_id":"` + document + `"},"relation":"viewer","subject":{"type":"user","id":"` + user + `"}}` + "\n"
+	}
+	files := folder(t, map[string]string{
+		"schema.zed": zedSchema, "good.ndjson": line("d", "ann") + line("d", "ann") + line("e", "bob"), "bad.ndjson": line("f", "ann") + "{}\n" + line("g", "bob"),
+	})
+	path := func(name string) string { return filepath.Join(files, name) }
+	want(t, dir, "import", path("schema.zed"))
+	if out := want(t, dir, "import", "--bulk", path("good.ndjson")); out != "loaded 3 lines: 2 relations created, 0 updated, 0 replaced, 1 existed\n" {
+		t.Error(out)
+	}
+	want(t, dir, "check", "user:bob", "view", "document:e")
+	if r := on(t, dir, "import", "--bulk", path("bad.ndjson")); r.code != 1 || !strings.Contains(r.errs, "line 2: ") || !strings.Contains(r.errs, "--from-line 1") {
+		t.Errorf("%+v", r)
+	}
+	if out := want(t, dir, "import", "--bulk", "--from-line", "3", "-o", "json", path("bad.ndjson")); !strings.Contains(out, `"line": 3`) || !strings.Contains(out, `"created": 1`) {
+		t.Error(out)
+	}
+	for _, args := range [][]string{
+		{"--bulk", path("good.ndjson"), path("bad.ndjson")},
+		{"--bulk", "--dry-run", path("good.ndjson")},
+		{"--from-line", "2", path("good.ndjson")},
+		{"--bulk", "--from-line", "0", path("good.ndjson")},
+		{"--bulk", "--from-line", "9", path("good.ndjson")},
+		{"--bulk", path("nothing")},
+	} {
+		if r := on(t, dir, append([]string{"import"}, args...)...); r.code != 1 || r.errs == "" {
+			t.Errorf("%v: %+v", args, r)
+		}
+	}
+}

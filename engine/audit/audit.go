@@ -54,6 +54,13 @@ func (e Engine) Write(ctx context.Context, tenantID string, req engine.WriteRequ
 	return e.Engine.Write(ctx, tenantID, req)
 }
 
+// Import is [engine.Engine.Write] for some lines of an import of relations, with the event
+// relation.imported if it changes something. The event counts the relations and does not name them.
+func (e Engine) Import(ctx context.Context, tenantID string, req engine.WriteRequest, firstLine, lastLine int64) (engine.WriteResponse, error) {
+	record(&req.Origin, tenantID, imported(ctx, len(req.Ops), firstLine, lastLine))
+	return e.Engine.Write(ctx, tenantID, req)
+}
+
 // DeleteRelations is [engine.Engine.DeleteRelations] with the event relation.bulk_applied if
 // it deletes something.
 func (e Engine) DeleteRelations(ctx context.Context, tenantID string, d engine.RelationDeletion) (engine.RelationsDeleted, error) {

@@ -119,3 +119,33 @@ func bulkApplied(ctx context.Context, ops []engine.WriteOp, results tuplestore.R
 	}
 	return eventlog.Of(ctx, eventlog.RelationBulkApplied, data), true
 }
+
+type importedEvent struct {
+	Created   int   `json:"created"`
+	Updated   int   `json:"updated"`
+	Deleted   int   `json:"deleted"` // replaced by others
+	FirstLine int64 `json:"first_line"`
+	LastLine  int64 `json:"last_line"`
+}
+
+// imported returns the event of some lines with so many relations.
+func imported(ctx context.Context, relations int, firstLine, lastLine int64) func(tuplestore.Result) string {
+	return func(r tuplestore.Result) string {
+		data := importedEvent{FirstLine: firstLine, LastLine: lastLine}
+		for i, status := range r.Statuses[:relations] {
+			switch status {
+			case tuplestore.Created:
+				data.Created++
+			case tuplestore.Updated:
+				data.Updated++
+			case tuplestore.Replaced:
+				data.Deleted += len(r.Replaced[i])
+				data.Created += r.Counts[i] - len(r.Replaced[i]) // none if it existed
+			}
+		}
+		if data.Created+data.Updated+data.Deleted == 0 {
+			return ""
+		}
+		return eventlog.Of(ctx, eventlog.RelationImported, data).Text()
+	}
+}

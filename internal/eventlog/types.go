@@ -77,6 +77,7 @@ const (
 	RelationCreated     Type = "relation.created"
 	RelationDeleted     Type = "relation.deleted"
 	RelationBulkApplied Type = "relation.bulk_applied" // one for many relations
+	RelationImported    Type = "relation.imported"     // one for a chunk of an import
 
 	ConsentGranted Type = "consent.granted"
 	ConsentRevoked Type = "consent.revoked"
@@ -132,7 +133,7 @@ var types = []Type{
 	ResourceTypeCreated, ResourceTypeUpdated, ResourceTypeDeleted, ResourceTypeRenamed,
 	AssertionsStored, AssertionsDeleted,
 	ResourceCreated, ResourceUpdated, ResourceDeleted,
-	RelationCreated, RelationDeleted, RelationBulkApplied,
+	RelationCreated, RelationDeleted, RelationBulkApplied, RelationImported,
 	ConsentGranted, ConsentRevoked,
 	TokenExchanged, TokenExchangeDenied, TokenRevoked, TokenFamilyRevoked,
 	ScopeCreated, ScopeUpdated, ScopeDeleted,

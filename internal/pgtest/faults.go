@@ -263,7 +263,7 @@ func (s *session) requests() {
 			return
 		}
 		switch message.(type) {
-		case *pgproto3.Sync, *pgproto3.Query, *pgproto3.Terminate, *pgproto3.Flush:
+		case *pgproto3.Sync, *pgproto3.Query, *pgproto3.Terminate, *pgproto3.Flush, *pgproto3.CopyDone, *pgproto3.CopyFail:
 		default:
 			continue
 		}

@@ -49,6 +49,7 @@ func (it batchItem) read(rows *Rows) error {
 // pipeline is a transaction of either backend.
 type pipeline interface {
 	querier
+	insertMany(ctx context.Context, table string, columns []CopyColumn) error
 	commit(ctx context.Context, last *Batch) error
 	rollback()
 }
@@ -80,6 +81,13 @@ func (db *DB) begin(ctx context.Context, first *Batch) (*Pipeline, error) {
 		return nil, err
 	}
 	return &Pipeline{&Tx{q: p, dialect: db.Dialect(), notices: notices}, p, db}, nil
+}
+
+// InsertMany inserts many rows, which takes a round trip of its own. On PostgreSQL it copies them
+// (COPY FROM STDIN), which takes three quarters of the time of an INSERT; on other databases it
+// fails. CockroachDB copies within transactions, too, but Stonetown has not been run on it.
+func (p *Pipeline) InsertMany(ctx context.Context, table string, columns []CopyColumn) error {
+	return p.p.insertMany(ctx, table, columns)
 }
 
 // Commit runs the statements of last and commits in the same round trip. If

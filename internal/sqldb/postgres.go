@@ -17,6 +17,7 @@ import (
 type postgres struct {
 	pool      *pgxpool.Pool
 	cockroach bool // which SQL it gets
+	st        *stats
 	savepoint bool // transactions are retried from a savepoint, as only CockroachDB can
 }
 
@@ -35,7 +36,7 @@ func openPostgres(ctx context.Context, cfg Config, st *stats) (backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	pg := &postgres{pool: pool}
+	pg := &postgres{pool: pool, st: st}
 	var version string
 	if err := pool.QueryRow(ctx, `SELECT version()`).Scan(&version); err != nil {
 		pool.Close()
@@ -197,6 +198,7 @@ type pgPipeline struct {
 	pgQuerier
 	conn  *pgxpool.Conn // nil after the end
 	begin string        // the statement that travels with COMMIT; empty: it was sent
+	st    *stats
 }
 
 const beginReadCommitted = "BEGIN ISOLATION LEVEL READ COMMITTED"
@@ -206,7 +208,7 @@ func (pg *postgres) pipeline(ctx context.Context, first *Batch) (pipeline, error
 	if err != nil {
 		return nil, err
 	}
-	p := &pgPipeline{pgQuerier: pgQuerier{conn}, conn: conn}
+	p := &pgPipeline{pgQuerier: pgQuerier{conn}, conn: conn, st: pg.st}
 	if first == nil {
 		p.begin = beginReadCommitted
 		return p, nil

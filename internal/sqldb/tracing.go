@@ -71,6 +71,13 @@ type tracedPipeline struct {
 	p pipeline
 }
 
+func (p *tracedPipeline) insertMany(ctx context.Context, table string, columns []CopyColumn) error {
+	span := p.start(ctx, "COPY INTO "+table)
+	err := p.p.insertMany(ctx, table, columns)
+	endSQL(span, err)
+	return err
+}
+
 func (p *tracedPipeline) commit(ctx context.Context, last *Batch) error {
 	span := p.startBatch(ctx, "COMMIT", last)
 	err := p.p.commit(ctx, last)

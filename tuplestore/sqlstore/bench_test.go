@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -37,7 +38,7 @@ func documents() func() tuplestore.Tuple {
 
 func benchOnEach(b *testing.B, run func(b *testing.B, s *Store)) {
 	for _, d := range databases {
-		b.Run(d.name, func(b *testing.B) { run(b, open(b, Config{DB: openDB(b, d.url(b))})) })
+		b.Run(d.name, func(b *testing.B) { run(b, open(b, Config{DB: openDB(b, d.url(b)), GroupOps: *groupOps})) })
 	}
 }
 
@@ -59,6 +60,68 @@ func BenchmarkBulkLoad(b *testing.B) {
 			})
 		})
 	}
+}
+
+// BenchmarkBulksAndSingles measures four writers of 500 relations of new resources a write, and
+// the single writes of four others beside them.
+func BenchmarkBulksAndSingles(b *testing.B) {
+	benchOnEach(b, func(b *testing.B, s *Store) {
+		var bulks atomic.Int64
+		write := func(ops []tuplestore.Op) bool {
+			_, err := s.Write(b.Context(), benchTenant, tuplestore.Write{Ops: ops, Actor: "app_loader"})
+			if err != nil {
+				b.Error(err)
+			}
+			return err == nil
+		}
+		stop := make(chan struct{})
+		var singles sync.WaitGroup
+		var mu sync.Mutex
+		var took []time.Duration
+		for w := range 4 {
+			singles.Go(func() {
+				for i := 0; ; i++ {
+					select {
+					case <-stop:
+						return
+					default:
+					}
+					began := time.Now()
+					t := tuple([6]string{"note", fmt.Sprint(w, ".", i), "owner", "user", "u1", ""})
+					if !write([]tuplestore.Op{{Tuple: t}, {Tuple: tuplestore.Presence(t.Object)}}) {
+						return
+					}
+					mu.Lock()
+					took = append(took, time.Since(began))
+					mu.Unlock()
+				}
+			})
+		}
+		b.SetParallelism(2) // of two processors
+		b.ResetTimer()
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				n := bulks.Add(1)
+				var ops, presences []tuplestore.Op
+				for i := range 500 {
+					t := tuple([6]string{"document", fmt.Sprint("d", n, ".", i), "owner", "user", fmt.Sprint("u", i), ""})
+					ops = append(ops, tuplestore.Op{Tuple: t})
+					presences = append(presences, tuplestore.Op{Tuple: tuplestore.Presence(t.Object)})
+				}
+				if !write(append(ops, presences...)) {
+					return
+				}
+			}
+		})
+		b.StopTimer()
+		close(stop)
+		singles.Wait()
+		slices.Sort(took)
+		b.ReportMetric(float64(b.N*500)/b.Elapsed().Seconds(), "relations/s")
+		b.ReportMetric(float64(len(took))/b.Elapsed().Seconds(), "singles/s")
+		b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+		b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
+	})
 }
 
 func BenchmarkSingleWrites(b *testing.B) {
@@ -133,6 +196,8 @@ func BenchmarkFind(b *testing.B) {
 		})
 	}
 }
+
+var groupOps = flag.Int("group-ops", 0, "GroupOps of the stores")
 
 var pageTuples = flag.Int("page-tuples", 100_000, "tuples that BenchmarkPage reads")
 

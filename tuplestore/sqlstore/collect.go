@@ -138,7 +138,7 @@ func (s *Store) collectPage(ctx context.Context, tenant string, floor tuplestore
 	var oldest, newest int64
 	var tuples []tuplestore.Tuple
 	n := 0
-	for ; rows.Next(); n++ {
+	for ; len(tuples) < s.ReadChanges && rows.Next(); n++ {
 		var text string
 		if err := rows.Scan(&newest, &text); err != nil {
 			return false, err
@@ -172,7 +172,7 @@ func (s *Store) collectPage(ctx context.Context, tenant string, floor tuplestore
 		return false, err
 	}
 	_, err = s.DB.Exec(ctx, `UPDATE tenant_heads SET collected_rev = $2 WHERE tenant_id = $1 AND collected_rev < $2`, tenant, newest)
-	return n < commitsAtOnce, err
+	return n < commitsAtOnce && len(tuples) < s.ReadChanges, err
 }
 
 // floorAt returns the newest revision before an instant, or the current floor. It is a

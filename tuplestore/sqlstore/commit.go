@@ -73,15 +73,15 @@ func (s *Store) commit(tenant string, group []*request) {
 const manyCreates = 100
 
 // suggestsNew reports whether to assume that no relation of a group exists, which saves a
-// quarter of the work of a bulk load on SQLite. If one exists, the primary key is violated,
-// and the group is attempted again with a read of the existing tuples. On a server the read
-// costs half as much, and a failed attempt would leave dead rows.
+// quarter of the work of a bulk load. If one exists, the primary key is violated, and the
+// group is attempted again with a read of the existing tuples. On a server that leaves dead
+// rows, so the writes themselves must say that their relations are likely new.
 func (s *Store) suggestsNew(group []*request) bool {
-	if s.DB.Dialect() != sqldb.SQLite {
-		return false
-	}
 	n := 0
 	for _, r := range group {
+		if s.DB.Dialect() != sqldb.SQLite && !r.write.LikelyNew {
+			return false
+		}
 		for _, op := range r.write.Ops {
 			if op.Kind != tuplestore.Create || op.Others != tuplestore.KeepOthers {
 				return false
@@ -167,6 +167,12 @@ func (s *Store) attempt(tenant string, group []*request, supposeNew bool) (_ []o
 	}
 	if a.effects.empty() {
 		return outcomes, nil
+	}
+	if a.effects.copied(s.DB.Dialect()) {
+		if err := a.tx.InsertMany(ctx, live, a.effects.rows(tenant)); err != nil {
+			return nil, err
+		}
+		a.effects.created = nil
 	}
 	last, err := a.effects.batch(s.DB.Dialect(), tenant, before, a.view.Head(), a.commitEvents)
 	if err != nil {

@@ -515,3 +515,50 @@ func TestWriteAloneSeesWritesBeforeIt(t *testing.T) {
 		}
 	})
 }
+
+// A reader that is far behind reads the changelog in parts, and collection deletes it in parts.
+func TestManyChangesAreReadInParts(t *testing.T) {
+	onEach(t, func(t *testing.T, url string) {
+		s := open(t, Config{DB: openDB(t, url), ReadChanges: 100})
+		const writes, each = 50, 5
+		for n := range writes {
+			ops := make([]tuplestore.Op, each)
+			for i := range ops {
+				ops[i].Tuple = tuple([6]string{"doc", fmt.Sprint(n), "viewer", "user", fmt.Sprint(i), ""})
+			}
+			if _, err := s.Write(t.Context(), "t", tuplestore.Write{Ops: ops}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var parts []int
+		var after tuplestore.Revision
+		for more := true; more; {
+			commits, err := s.Changes(t.Context(), "t", after, 100)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, c := range commits {
+				if after++; c.Revision != after || len(c.Changes) != each || c.More != (i == len(commits)-1 && after < writes) {
+					t.Fatalf("revision %d with %d changes, more: %t", c.Revision, len(c.Changes), c.More)
+				}
+			}
+			parts = append(parts, len(commits))
+			more = len(commits) > 0 && commits[len(commits)-1].More
+		}
+		if want := []int{32, 18}; !slices.Equal(parts, want) {
+			t.Errorf("parts of %v commits, want %v", parts, want)
+		}
+		commits, err := s.Changes(t.Context(), "t", 0, 32)
+		if err != nil || len(commits) != 32 || commits[31].More {
+			t.Errorf("%d commits, error %v", len(commits), err)
+		}
+		later := time.Now().Add(time.Hour)
+		if err := s.Collect(t.Context(), later, later); err != nil {
+			t.Fatal(err)
+		}
+		var left int
+		if err := s.DB.QueryRow(t.Context(), `SELECT COUNT(*) FROM tenant_commits`).Scan(&left); err != nil || left != 1 {
+			t.Errorf("%d commits are left, want the newest; error %v", left, err)
+		}
+	})
+}

@@ -128,33 +128,79 @@ func (e *effects) batch(dialect sqldb.Dialect, tenant string, before, after tupl
 		insert(b, dialect, tenant, history, append(append(columns, columnsOf(created)...), ends))
 	}
 	if len(e.created) > 0 {
-		tuples := sortedKeys(e.created)
-		created := make([]version, len(tuples))
-		for i, t := range tuples {
-			created[i] = e.created[t]
-		}
-		insert(b, dialect, tenant, live, append(keysOf(tuples, key), columnsOf(created)...))
+		insert(b, dialect, tenant, live, e.createdColumns())
 	}
-	for _, c := range e.commits {
-		if c.event != "" {
-			commitEvents++
+	if n := len(e.commits); n > 0 {
+		revs, actors, times := make([]int64, n), make([]string, n), make([]int64, n)
+		changes, events, counts := make([]string, n), make([]string, n), make([]int64, n)
+		for i, c := range e.commits {
+			if c.event != "" {
+				commitEvents++
+			}
+			revs[i], actors[i], times[i], changes[i], events[i], counts[i] = int64(c.rev), c.actor, c.micros, c.changes, c.event, commitEvents
 		}
-		b.Queue(`INSERT INTO tenant_commits (tenant_id, rev, actor, committed_at, changes, event, commit_events) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-			[]any{tenant, int64(c.rev), c.actor, c.micros, c.changes, c.event, commitEvents}, nil)
+		insert(b, dialect, tenant, "tenant_commits", []column{
+			{name: "rev", ints: revs},
+			{name: "actor", texts: actors},
+			{name: "committed_at", ints: times},
+			{name: "changes", texts: changes},
+			{name: "event", texts: events},
+			{name: "commit_events", ints: counts},
+		})
 	}
 	for _, s := range e.schemas {
 		b.Queue(`INSERT INTO tenant_schemas (tenant_id, rev, document) VALUES ($1, $2, $3)`,
 			[]any{tenant, int64(s.rev), s.document}, nil)
 	}
-	for _, r := range e.receipts {
-		b.Queue(`INSERT INTO tenant_receipts (tenant_id, commit_id, request_hash, rev, result, committed_at) VALUES ($1, $2, $3, $4, $5, $6)`,
-			[]any{tenant, r.commitID, r.hash, int64(r.rev), r.result, r.micros}, nil)
+	if n := len(e.receipts); n > 0 {
+		ids, hashes, revs := make([]string, n), make([][]byte, n), make([]int64, n)
+		results, times := make([]string, n), make([]int64, n)
+		for i, r := range e.receipts {
+			ids[i], hashes[i], revs[i], results[i], times[i] = r.commitID, r.hash, int64(r.rev), r.result, r.micros
+		}
+		insert(b, dialect, tenant, "tenant_receipts", []column{
+			{name: "commit_id", texts: ids},
+			{name: "request_hash", bytes: hashes},
+			{name: "rev", ints: revs},
+			{name: "result", texts: results},
+			{name: "committed_at", ints: times},
+		})
 	}
 	if after != before {
 		b.Queue(`UPDATE tenant_heads SET rev = $2, schema_rev = $3, commit_events = $4, committed_at = $5 WHERE tenant_id = $1`,
 			[]any{tenant, int64(after.Revision), int64(after.SchemaRevision), commitEvents, e.commits[len(e.commits)-1].micros}, nil)
 	}
 	return b, failed
+}
+
+// manyCreated is the number of rows from which they are copied. A copy takes a round trip more
+// than a statement.
+const manyCreated = 1000
+
+// copied reports whether the live tuples are inserted by a copy, before the other statements.
+// Those that delete must come first.
+func (e *effects) copied(d sqldb.Dialect) bool {
+	return d == sqldb.Postgres && len(e.created) >= manyCreated && len(e.deleted) == 0
+}
+
+// rows returns the live tuples to insert.
+func (e *effects) rows(tenant string) []sqldb.CopyColumn {
+	columns := e.createdColumns()
+	rows := []sqldb.CopyColumn{{Name: "tenant_id", Texts: slices.Repeat([]string{tenant}, columns[0].len())}}
+	for _, c := range columns {
+		rows = append(rows, sqldb.CopyColumn{Name: c.name, Texts: c.texts, Ints: c.ints})
+	}
+	return rows
+}
+
+// createdColumns returns the columns of the live tuples to insert, in primary-key order.
+func (e *effects) createdColumns() []column {
+	tuples := sortedKeys(e.created)
+	created := make([]version, len(tuples))
+	for i, t := range tuples {
+		created[i] = e.created[t]
+	}
+	return append(keysOf(tuples, key), columnsOf(created)...)
 }
 
 // columnsOf returns the columns of qualifiers and origins.

@@ -49,10 +49,10 @@ func openFaulty(t *testing.T) *faulty {
 
 // write creates a relation, with an event of the commit, or deletes one, with another event. Both
 // have a row of their own.
-func (f *faulty) write(ctx context.Context, id string, op tuplestore.Op) error {
+func (f *faulty) write(ctx context.Context, id string, ops ...tuplestore.Op) error {
 	e := eventlog.New(eventlog.RelationCreated, eventlog.Origin{RequestID: id}, struct{}{})
-	w := tuplestore.Write{CommitID: id, Ops: []tuplestore.Op{op}}
-	if op.Kind == tuplestore.Create {
+	w := tuplestore.Write{CommitID: id, Ops: ops, LikelyNew: len(ops) > 1}
+	if ops[0].Kind == tuplestore.Create {
 		w.Event = func(tuplestore.Result) string { return e.Text() }
 	}
 	w.Attach = func(_ tuplestore.Result, b *sqldb.Batch) {
@@ -69,14 +69,23 @@ func op(kind tuplestore.OpKind, object string) tuplestore.Op {
 	return tuplestore.Op{Kind: kind, Tuple: tuple([6]string{"doc", object, "viewer", "user", "ann", ""})}
 }
 
+// loaded are creations that are copied.
+func loaded(object string) (ops []tuplestore.Op) {
+	for i := range manyCreated + 10 {
+		ops = append(ops, tuplestore.Op{Tuple: tuple([6]string{"doc", object, "viewer", "user", fmt.Sprint(i), ""})})
+	}
+	return ops
+}
+
 // counted is the number of rows of a write in each table.
-type counted struct{ Receipts, Attached int64 }
+type counted struct{ Receipts, Attached, Tuples int64 }
 
 func (f *faulty) count(id string) (c counted) {
 	f.Helper()
 	err := f.direct.QueryRow(f.Context(), `
-		SELECT (SELECT COUNT(*) FROM tenant_receipts WHERE tenant_id = 't' AND commit_id = $1), (SELECT COUNT(*) FROM attached WHERE commit_id = $1)`, id).
-		Scan(&c.Receipts, &c.Attached)
+		SELECT (SELECT COUNT(*) FROM tenant_receipts WHERE tenant_id = 't' AND commit_id = $1), (SELECT COUNT(*) FROM attached WHERE commit_id = $1),
+			(SELECT COUNT(*) FROM relation_tuples WHERE tenant_id = 't' AND object_id = $1)`, id).
+		Scan(&c.Receipts, &c.Attached, &c.Tuples)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -91,35 +100,40 @@ func TestEachFault(t *testing.T) {
 	if err := f.write(t.Context(), "first", op(tuplestore.Create, "first")); err != nil {
 		t.Fatal(err)
 	}
-	for commits, faults := range map[bool][]pgtest.Fault{true: pgtest.CommitFaults, false: pgtest.AnyFaults} {
-		for _, fault := range faults {
-			t.Run(fmt.Sprintf("%s, commit %t", fault, commits), func(t *testing.T) {
-				id := fmt.Sprintf("%s %t", fault, commits)
-				f.line.Next(commits, fault)
-				before := f.line.Injected()[fault]
-				err := f.write(t.Context(), id, op(tuplestore.Create, id))
-				if f.line.Injected()[fault] != before+1 {
-					t.Fatal("it was not met")
-				}
-				if err != nil {
-					t.Logf("refused: %v", err)
-					if ambiguous := (*sqldb.AmbiguousCommitError)(nil); errors.As(err, &ambiguous) {
-						t.Error("the caller is left in doubt")
+	for name, ops := range map[string]func(id string) []tuplestore.Op{
+		"one relation": func(id string) []tuplestore.Op { return []tuplestore.Op{op(tuplestore.Create, id)} },
+		"many, copied": loaded,
+	} {
+		for commits, faults := range map[bool][]pgtest.Fault{true: pgtest.CommitFaults, false: pgtest.AnyFaults} {
+			for _, fault := range faults {
+				t.Run(fmt.Sprintf("%s, commit %t, %s", fault, commits, name), func(t *testing.T) {
+					id := fmt.Sprintf("%s %t %s", fault, commits, name)
+					f.line.Next(commits, fault)
+					before := f.line.Injected()[fault]
+					err := f.write(t.Context(), id, ops(id)...)
+					if f.line.Injected()[fault] != before+1 {
+						t.Fatal("it was not met")
 					}
-					if got := f.count(id); got != (counted{}) {
-						t.Errorf("a refused write is there: %+v", got)
+					if err != nil {
+						t.Logf("refused: %v", err)
+						if ambiguous := (*sqldb.AmbiguousCommitError)(nil); errors.As(err, &ambiguous) {
+							t.Error("the caller is left in doubt")
+						}
+						if got := f.count(id); got != (counted{}) {
+							t.Errorf("a refused write is there: %+v", got)
+						}
 					}
-				}
-				f.line.Heal()
-				for range 2 { // the write may be new the first time, but not the second time
-					if err := f.write(t.Context(), id, op(tuplestore.Create, id)); err != nil {
-						t.Error(err)
+					f.line.Heal()
+					for range 2 { // the write may be new the first time, but not the second time
+						if err := f.write(t.Context(), id, ops(id)...); err != nil {
+							t.Error(err)
+						}
 					}
-				}
-				if got := f.count(id); got != (counted{1, 1}) {
-					t.Errorf("%+v, want once", got)
-				}
-			})
+					if got := f.count(id); got != (counted{1, 1, int64(len(ops(id)))}) {
+						t.Errorf("%+v, want once", got)
+					}
+				})
+			}
 		}
 	}
 }
@@ -177,7 +191,7 @@ func TestFaults(t *testing.T) {
 	succeeded, refused := 0, 0
 	for _, attempts := range made {
 		for _, a := range attempts {
-			want := counted{1, 1}
+			want := counted{Receipts: 1, Attached: 1}
 			if a.failed {
 				want = counted{}
 				refused++

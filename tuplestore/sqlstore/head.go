@@ -79,12 +79,30 @@ func (s *Store) Changes(ctx context.Context, tenant string, after tuplestore.Rev
 	if head, ok := s.KnownHead(tenant); limit <= 0 || ok && head.Revision <= after {
 		return nil, nil
 	}
-	commits, err := s.changes(ctx, tenant, after, limit)
-	if err != nil {
-		return nil, fmt.Errorf("read changes of tenant %s after %d: %w", tenant, after, err)
+	var commits []tuplestore.Commit
+	for changes := 0; ; {
+		n := min(limit-len(commits), changesAtOnce)
+		page, err := s.changes(ctx, tenant, after, n)
+		if err != nil {
+			return nil, fmt.Errorf("read changes of tenant %s after %d: %w", tenant, after, err)
+		}
+		commits = append(commits, page...)
+		if len(page) < n || len(commits) == limit {
+			return commits, nil
+		}
+		last := &commits[len(commits)-1]
+		after = last.Revision
+		for _, c := range page {
+			changes += len(c.Changes)
+		}
+		if last.More = changes >= s.ReadChanges; last.More {
+			return commits, nil
+		}
 	}
-	return commits, nil
 }
+
+// changesAtOnce is the number of commits in one statement.
+const changesAtOnce = 16
 
 func (s *Store) changes(ctx context.Context, tenant string, after tuplestore.Revision, limit int) ([]tuplestore.Commit, error) {
 	// Revisions have no gaps, so the limit is a range.

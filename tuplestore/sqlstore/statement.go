@@ -30,21 +30,26 @@ type column struct {
 	name  string
 	texts []string // one of these
 	ints  []int64
+	bytes [][]byte // only of rows to insert
 }
 
-func (c column) len() int { return max(len(c.texts), len(c.ints)) }
+func (c column) len() int { return max(len(c.texts), len(c.ints), len(c.bytes)) }
 
 func (c column) value(row int) any {
-	if c.ints != nil {
+	switch {
+	case c.ints != nil:
 		return c.ints[row]
+	case c.bytes != nil:
+		return c.bytes[row]
+	default:
+		return c.texts[row]
 	}
-	return c.texts[row]
 }
 
 // isConstant reports whether all rows have the same value.
 func (c column) isConstant() bool {
 	for i := 1; i < c.len(); i++ {
-		if c.ints != nil && c.ints[i] != c.ints[0] || c.ints == nil && c.texts[i] != c.texts[0] {
+		if c.bytes != nil || c.ints != nil && c.ints[i] != c.ints[0] || c.texts != nil && c.texts[i] != c.texts[0] {
 			return false
 		}
 	}
@@ -91,9 +96,12 @@ func (s *statement) bind(columns []column) {
 		return
 	}
 	for _, c := range columns {
-		if c.ints != nil {
+		switch {
+		case c.ints != nil:
 			s.args = append(s.args, c.ints)
-		} else {
+		case c.bytes != nil:
+			s.args = append(s.args, c.bytes)
+		default:
 			s.args = append(s.args, c.texts)
 		}
 	}
@@ -110,6 +118,8 @@ func given(dialect sqldb.Dialect, first int, columns []column) string {
 			values = append(values, fmt.Sprintf("value->>%d AS %s", i, c.name))
 		case c.ints != nil:
 			values = append(values, fmt.Sprintf("CAST($%d AS BIGINT[])", first+i))
+		case c.bytes != nil:
+			values = append(values, fmt.Sprintf("CAST($%d AS BYTEA[])", first+i))
 		default:
 			values = append(values, fmt.Sprintf("CAST($%d AS TEXT[])", first+i))
 		}
@@ -182,15 +192,20 @@ func (s *statement) lookup(given, table, conditions string, keys []string) strin
 	}
 }
 
-// insert queues the insertion of the given rows into a table.
+// insert queues the insertion of the given rows into a table. For one or two of them, such as a
+// relation and the presence of its object, a server takes longer to unnest arrays than to insert.
 func insert(b *sqldb.Batch, dialect sqldb.Dialect, tenant, table string, columns []column) {
 	names := make([]string, len(columns))
 	for i, c := range columns {
 		names[i] = c.name
 	}
 	into := fmt.Sprintf("%s (tenant_id, %s)", table, strings.Join(names, ", "))
-	if dialect == sqldb.SQLite {
-		insertFew(b, tenant, into, columns)
+	switch total := columns[0].len(); {
+	case dialect == sqldb.SQLite:
+		insertFew(b, tenant, "INSERT OR ROLLBACK INTO "+into, columns, fewRows)
+		return
+	case total <= 2:
+		insertFew(b, tenant, "INSERT INTO "+into, columns, total)
 		return
 	}
 	s := &statement{dialect: dialect, args: []any{tenant}}
@@ -198,18 +213,20 @@ func insert(b *sqldb.Batch, dialect sqldb.Dialect, tenant, table string, columns
 	b.Queue(fmt.Sprintf("INSERT INTO %s SELECT $1, k.%s FROM %s", into, strings.Join(names, ", k."), given), s.args, nil)
 }
 
+// fewRows is how many rows one statement inserts on SQLite.
+const fewRows = 8
+
 // insertFew inserts a few rows at a time and the rest one by one, which takes two texts. It
 // is the fast way on SQLite. With functions that parse JSON, SQLite copies each page before
 // it changes it, to be able to undo the statement alone (as it would without OR ROLLBACK,
 // but a failure ends the transaction anyway). And the driver takes time for each argument,
 // more for each the more there are: a column with one value in all rows, as most are in a
 // bulk load, is therefore one argument of the statement.
-func insertFew(b *sqldb.Batch, tenant, into string, columns []column) {
-	const few = 8
+func insertFew(b *sqldb.Batch, tenant, insert string, columns []column, few int) {
 	total := columns[0].len()
 	same := make([]bool, len(columns))
 	for i, c := range columns {
-		same[i] = total >= few && c.isConstant()
+		same[i] = total >= fewRows && c.isConstant()
 	}
 	args := func(first, n int) []any {
 		args := append(make([]any, 0, 1+n*len(columns)), tenant)
@@ -235,7 +252,7 @@ func insertFew(b *sqldb.Batch, tenant, into string, columns []column) {
 			}
 			rows[row] = "($1, " + strings.Join(places, ", ") + ")"
 		}
-		return "INSERT OR ROLLBACK INTO " + into + " VALUES " + strings.Join(rows, ", ")
+		return insert + " VALUES " + strings.Join(rows, ", ")
 	}
 	first := 0
 	for _, n := range []int{few, 1} {

@@ -42,6 +42,10 @@ type Config struct {
 	// ScanPage is the number of records in one read of a scan. Default: 2,000.
 	ScanPage int
 
+	// ReadChanges is the number of changes after which a read of the changelog ends: chunks of
+	// imports have many, and a reader can be far behind. Default: 200,000.
+	ReadChanges int
+
 	// Retention is how long [Store.Run] keeps history. Default: [Retention].
 	Retention time.Duration
 
@@ -72,6 +76,7 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	byDefault(&c.CommitTimeout, 30*time.Second)
 	byDefault(&c.ScanPage, 2000)
+	byDefault(&c.ReadChanges, 200_000)
 	byDefault(&c.Retention, Retention)
 	if c.EventFloor == nil {
 		c.EventFloor = func(context.Context, string) (int64, error) { return math.MaxInt64, nil }

@@ -33,6 +33,7 @@ func Run(t *testing.T, open func(t *testing.T) tuplestore.Store) {
 	}{
 		{"Revisions", revisionCases},
 		{"Ops", opCases},
+		{"Large", largeCases},
 		{"Qualifier", qualifierCases},
 		{"Preconditions", preconditionCases},
 		{"Others", otherCases},

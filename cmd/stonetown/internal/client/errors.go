@@ -2,6 +2,7 @@ package client
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -39,6 +40,16 @@ func (e *Error) Error() string {
 func (e *Error) index() (int, bool) {
 	n, ok := e.Details["index"].(float64)
 	return int(n), ok
+}
+
+// LineOf returns the line of [Client.Load] that an error is about.
+func LineOf(err error) (int64, bool) {
+	refused, ok := errors.AsType[*Error](err)
+	if !ok {
+		return 0, false
+	}
+	line, ok := refused.Details["line"].(float64)
+	return int64(line), ok
 }
 
 // errorOf parses an error response. The errors of OAuth have the same members.
