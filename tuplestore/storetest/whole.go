@@ -99,7 +99,7 @@ var wholeCases = []testCase{
 		f.apply(create(viewer("1", "bob")), create(viewer("2", "bob")))
 		f.apply(remove(viewer("1", "ann")))
 		for after := range tuplestore.Revision(4) {
-			if f.since(after); f.complete(after) != true {
+			if f.since(after); !f.complete(after) {
 				f.Errorf("a few changes after %d are not complete", after)
 			}
 		}
