@@ -153,8 +153,7 @@ func (r *Reader) setState(id graph.ObjectID, s objectState) {
 }
 
 // setWhole notes all tuples of an object.
-func (r *Reader) setWhole(id graph.ObjectID, all nodecache.Tuples, b *work.Budget) {
-	b.Spend(1 + len(all)/bytesScanned)
+func (r *Reader) setWhole(id graph.ObjectID, all nodecache.Tuples) {
 	r.objects[id] = object{whole, all}
 }
 
@@ -172,7 +171,7 @@ func (r *Reader) Read(ctx context.Context, b *work.Budget) error {
 		if done {
 			next = tuplestore.Lookup{}
 		}
-		r.collect(&next, r.addCached(b)) // the parts of objects that are not read as a whole
+		r.collect(&next, b) // the parts of objects that are not read as a whole
 	}
 	r.items, r.naming = r.items[:0], nil
 	if len(next.Tuples)+len(next.Usersets)+len(next.All)+len(next.Naming) == 0 {
@@ -188,7 +187,7 @@ func (r *Reader) Read(ctx context.Context, b *work.Budget) error {
 
 // lookup returns what is wanted and not in the cache, besides the objects in r.open.
 func (r *Reader) lookup(b *work.Budget) tuplestore.Lookup {
-	n, add := 0, r.addCached(b)
+	n := 0
 	for _, id := range r.open {
 		all, isLarger, ok := r.parts.Cache.Object(r.graph.Object(id))
 		switch {
@@ -198,14 +197,14 @@ func (r *Reader) lookup(b *work.Budget) tuplestore.Lookup {
 		case isLarger:
 			r.setState(id, inParts)
 		default:
-			r.setWhole(id, all, b)
+			r.setWhole(id, all)
 		}
 	}
 	if r.open = r.open[:n]; r.behind {
 		r.readInParts()
 	}
 	l := tuplestore.Lookup{Naming: r.naming}
-	r.collect(&l, add)
+	r.collect(&l, b)
 	return l
 }
 
@@ -219,13 +218,16 @@ func (r *Reader) addCached(b *work.Budget) func(tuplestore.Fact) {
 
 // collect moves the items that have to be read by themselves to a lookup, and adds those that are
 // known to the graph. Items of open objects stay.
-func (r *Reader) collect(l *tuplestore.Lookup, add func(tuplestore.Fact)) {
-	n := 0
+func (r *Reader) collect(l *tuplestore.Lookup, b *work.Budget) {
+	n, add := 0, r.addCached(b)
 	for _, i := range r.items {
 		if r.parts != nil && r.state(i.node.Object) == open {
 			r.items[n] = i
 			n++
 			continue
+		}
+		if r.parts != nil {
+			b.Spend(1 + len(r.objects[i.node.Object].all)/bytesScanned)
 		}
 		r.request(l, i, add)
 	}
@@ -312,7 +314,7 @@ func (r *Reader) readWhole(ctx context.Context, b *work.Budget, l tuplestore.Loo
 		if o.Larger {
 			r.setState(r.open[i], inParts)
 		} else {
-			r.setWhole(r.open[i], all, b)
+			r.setWhole(r.open[i], all)
 		}
 	}
 	r.open = r.open[:0]
