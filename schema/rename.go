@@ -119,12 +119,29 @@ func (n *Renaming) add(c *Compiled, i int) error {
 	if taken && (!freed || r.From == r.To) {
 		return fail("to", "exists", "the name %q is in use", r.To)
 	}
+	// Subjects may be of types that are not defined. A rename must not define one.
+	if t, relation := c.naming(r.To); r.Type == "" && !taken && t != nil {
+		return fail("to", "exists", "the name %q is in use: relation %q of type %q names it as a subject", r.To, relation.Name, t.Name)
+	}
 	if r.Type == "" {
 		n.types[r.From] = r.To
 	} else {
 		n.relations[relationKey{r.Type, r.From}] = r.To
 	}
 	return nil
+}
+
+// naming returns a type with a relation that names subjects of a type; nil if there is none.
+func (c *Compiled) naming(typ string) (*Type, *Relation) {
+	for i := range c.Types {
+		for j := range c.Types[i].Relations {
+			relation := &c.Types[i].Relations[j]
+			if slices.ContainsFunc(relation.Subjects, func(s SubjectType) bool { return s.Type == typ }) {
+				return &c.Types[i], relation
+			}
+		}
+	}
+	return nil, nil
 }
 
 // rename returns a type with the new names.
@@ -151,10 +168,7 @@ func (n *Renaming) rename(c *Compiled, t *Type) (Type, error) {
 		if r.Subjects != nil {
 			renamed.Subjects = make([]SubjectType, 0, len(r.Subjects))
 			for _, s := range r.Subjects {
-				s = SubjectType{Type: n.Type(s.Type), Relation: n.Relation(s.Type, s.Relation), Wildcard: s.Wildcard}
-				if !slices.Contains(renamed.Subjects, s) { // it can have named a type that was not defined
-					renamed.Subjects = append(renamed.Subjects, s)
-				}
+				renamed.Subjects = append(renamed.Subjects, SubjectType{Type: n.Type(s.Type), Relation: n.Relation(s.Type, s.Relation), Wildcard: s.Wildcard})
 			}
 		}
 		out.Relations[i] = renamed

@@ -3,6 +3,7 @@ package schema
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -139,6 +140,17 @@ func TestRenameErrors(t *testing.T) {
 		if !errors.As(err, &wrong) || wrong.Field+" "+wrong.Reason != want || wrong.Index != len(renames)-1 || wrong.Message == "" {
 			t.Errorf("%v: %+v, want %s", renames, err, want)
 		}
+	}
+}
+
+// Subjects can be of types that are not defined. A rename must not define one: it would change what
+// tuples may name.
+func TestRenameToTypeOfSubjects(t *testing.T) {
+	types := []Type{{Name: "doc", Relations: []Relation{relation("a").of("team")}}, {Name: "folder"}}
+	_, err := rename(t, types, Rename{From: "folder", To: "team"})
+	var wrong *RenameError
+	if !errors.As(err, &wrong) || wrong.Field != "to" || wrong.Reason != "exists" || !strings.Contains(wrong.Message, `relation "a" of type "doc" names it as a subject`) {
+		t.Error(err)
 	}
 }
 

@@ -118,7 +118,7 @@ func (u *universe) assumeTypes(after facts, a *engine.Assumption) {
 	}
 	a.Types, u.types, u.compiled = change, types, compiled
 	maps.DeleteFunc(after, func(tuple tuplestore.Tuple, _ tuplestore.Qualifier) bool {
-		s := schema.SubjectType{Type: tuple.Subject.Type, Relation: tuple.Subject.Relation, Wildcard: tuple.Subject.Shape().Wildcard}
+		s := kindOf(tuple.Subject)
 		return !compiled.HasType(tuple.Object.Type) || !tuple.IsPresence() && compiled.Allows(tuple.Object.Type, tuple.Relation, s) != schema.Allowed
 	})
 }

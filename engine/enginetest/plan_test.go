@@ -110,7 +110,7 @@ func (w *writer) plan(ctx context.Context, t *testing.T) planned {
 	}
 	want := 0
 	for tuple := range w.tuples {
-		s := schema.SubjectType{Type: tuple.Subject.Type, Relation: tuple.Subject.Relation, Wildcard: tuple.Subject.Shape().Wildcard}
+		s := kindOf(tuple.Subject)
 		switch {
 		case !after.HasType(tuple.Object.Type):
 			want++

@@ -46,13 +46,58 @@ func EmbeddedMigrations(owner string, files embed.FS) Migrations {
 // Migrate brings the tables of each owner, in order, to their newest version.
 // Processes that start together migrate one after the other.
 func (db *DB) Migrate(ctx context.Context, all ...Migrations) error {
+	all = slices.Clone(all)
+	for i, m := range all {
+		all[i].FS = overlay{common: m.FS, dialect: db.Dialect().String()}
+	}
+	if db.isNewest(ctx, all) {
+		return nil
+	}
 	for _, m := range all {
-		m.FS = overlay{common: m.FS, dialect: db.Dialect().String()}
 		if err := db.backend.migrate(ctx, m); err != nil {
 			return fmt.Errorf("migrate %s: %w", m.Owner, err)
 		}
 	}
 	return nil
+}
+
+// isNewest reports whether all tables have their newest version. It asks for all owners at once,
+// because nearly every start of a process finds it so. If it cannot tell, as before the first
+// migration, the answer is no.
+func (db *DB) isNewest(ctx context.Context, all []Migrations) bool {
+	newest := map[string]int64{}
+	var parts []string
+	for _, m := range all {
+		if m.FS.(overlay).common == nil {
+			return false
+		}
+		files, err := fs.Glob(m.FS, "*.sql")
+		if err != nil || len(files) == 0 {
+			return false
+		}
+		for _, name := range files {
+			version, err := goose.NumericComponent(name)
+			if err != nil {
+				return false
+			}
+			newest[m.Owner] = max(newest[m.Owner], version)
+		}
+		parts = append(parts, fmt.Sprintf("SELECT '%s', MAX(version_id) FROM goose_%[1]s", m.Owner))
+	}
+	rows, err := db.Query(ctx, strings.Join(parts, " UNION ALL "))
+	if err != nil {
+		return false
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var owner string
+		var version int64
+		if err := rows.Scan(&owner, &version); err != nil || version != newest[owner] {
+			return false
+		}
+		delete(newest, owner)
+	}
+	return rows.Err() == nil && len(newest) == 0
 }
 
 func (l *lite) migrate(ctx context.Context, m Migrations) (err error) {

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"stonetown/internal/pgtest"
@@ -381,6 +382,41 @@ func TestMigrate(t *testing.T) {
 		}
 		if !strings.Contains(got, want) {
 			t.Errorf("%q lacks %q", got, want)
+		}
+	})
+}
+
+// Tables that have their newest versions take one statement, whatever the number of owners. A
+// newer version is applied.
+func TestMigrateNewest(t *testing.T) {
+	const create = "-- +goose NO TRANSACTION\n-- +goose Up\nCREATE TABLE IF NOT EXISTS %s (id BIGINT PRIMARY KEY);"
+	file := func(table string) *fstest.MapFile { return &fstest.MapFile{Data: fmt.Appendf(nil, create, table)} }
+	onEach(t, func(t *testing.T, db *DB) {
+		first := Migrations{"first", fstest.MapFS{"00001_a.sql": file("first_a"), "00002_b.sql": file("first_b")}}
+		second := Migrations{"second", fstest.MapFS{"00001_a.sql": file("second_a")}}
+		migrate := func(all ...Migrations) (statements int64) {
+			t.Helper()
+			before := db.Stats().Statements
+			if err := db.Migrate(t.Context(), all...); err != nil {
+				t.Fatal(err)
+			}
+			return db.Stats().Statements - before
+		}
+		exists := func(table string) bool {
+			_, err := db.Exec(t.Context(), "DELETE FROM "+table)
+			return err == nil
+		}
+		migrate(first)
+		migrate(first, second)
+		if !exists("first_b") || !exists("second_a") {
+			t.Error("a table is missing")
+		}
+		if n := migrate(first, second); n != 1 {
+			t.Errorf("%d statements, want 1", n)
+		}
+		second.FS.(fstest.MapFS)["00002_b.sql"] = file("second_b")
+		if migrate(first, second); !exists("second_b") {
+			t.Error("the newest version was not applied")
 		}
 	})
 }
