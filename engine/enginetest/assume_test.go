@@ -41,7 +41,7 @@ func TestAssumptions(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				time.Sleep(time.Millisecond)
+				time.Sleep(3 * time.Millisecond) // until the points of randomPoint have passed
 				for i := range 10 {
 					c, rev, now := randomPoint(r, commits, first, w.newest.Load().(string))
 					if r.IntN(2) == 0 { // the present

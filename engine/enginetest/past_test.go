@@ -42,7 +42,7 @@ func TestThePast(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				time.Sleep(time.Millisecond)
+				time.Sleep(3 * time.Millisecond) // until the points of randomPoint have passed
 				for point := range 10 {
 					c, rev, now := randomPoint(r, commits, first, w.newest.Load().(string))
 					state := w.history.at(rev).without(now)
