@@ -79,7 +79,22 @@ func text(rw schema.Rewrite) string {
 		}
 		return "(" + strings.Join(all, " and ") + ")"
 	case schema.Exclusion:
-		return "(" + text(*rw.Base) + " without " + text(*rw.Subtract) + ")"
+		base, subtracted := only(*rw.Base), []schema.Rewrite{*rw.Subtract}
+		for base.Kind == schema.Exclusion { // a - b - c is a without b or c
+			subtracted = append(subtracted, *base.Subtract)
+			base = only(*base.Base)
+		}
+		return "(" + text(base) + " without " + union(subtracted) + ")"
 	}
 	return string(rw.Kind)
+}
+
+// only returns the operand of a union or intersection of one, and other rewrites as they are.
+func only(rw schema.Rewrite) schema.Rewrite {
+	if rw.Kind == schema.Union || rw.Kind == schema.Intersection {
+		if all := importer.Flat(rw.Kind, rw.Children); len(all) == 1 {
+			return only(all[0])
+		}
+	}
+	return rw
 }
