@@ -57,8 +57,8 @@ func (e *Edges) Has(id ObjectID) bool {
 }
 
 // Plain yields the plain subjects of the unqualified tuples of an edge that has other
-// subjects than one.
-func (e *Edges) Plain(yield func(ObjectID) bool) { e.more.plain.each(yield) }
+// subjects than one. It yields many at once, which is faster, and some items may be [NoObject].
+func (e *Edges) Plain(yield func([]ObjectID) bool) { e.more.plain.lists(yield) }
 
 // Usersets returns the usersets that unqualified tuples name.
 func (e *Edges) Usersets() []Node {
@@ -362,9 +362,11 @@ func (e *Edges) Subjects() iter.Seq2[Subject, *tuplestore.Qualifier] {
 			}
 			return
 		}
-		for id := range e.Plain {
-			if !yield(Plain(id), nil) {
-				return
+		for ids := range e.Plain {
+			for _, id := range ids {
+				if id != NoObject && !yield(Plain(id), nil) {
+					return
+				}
 			}
 		}
 		for _, us := range e.more.usersets.list {

@@ -11,10 +11,10 @@ type idSet struct {
 
 // maxSorted is the size from which a table, of at least a page, takes little more memory than
 // the slice, and an insertion into the slice would cost more than hashing.
-const maxSorted = 512
+const maxSorted = 128
 
 // smallestTable is one page of slots.
-const smallestTable = pageSize * idLineSlots
+const smallestTable = 4*maxSorted
 
 func (s *idSet) has(id ObjectID) bool {
 	if s.large != nil {
@@ -72,18 +72,14 @@ func (s *idSet) len() int {
 	return len(s.sorted)
 }
 
-// each yields the objects.
-func (s *idSet) each(yield func(ObjectID) bool) {
+// lists yields the objects, many at once. Some items may be NoObject.
+func (s *idSet) lists(yield func([]ObjectID) bool) {
 	if s.large == nil {
-		for _, id := range s.sorted {
-			if !yield(id) {
-				return
-			}
-		}
+		yield(s.sorted)
 		return
 	}
-	for i := range s.large.size() {
-		if id := s.large.at(i); id != NoObject && !yield(id) {
+	for i := range s.large.lines.len() {
+		if !yield(s.large.lines.at(i)[:]) {
 			return
 		}
 	}

@@ -34,9 +34,10 @@ func TestIDSetEqualsMap(t *testing.T) {
 		}
 		if step%1000 == 0 {
 			var all []ObjectID
-			for id := range s.each {
-				all = append(all, id)
+			for ids := range s.lists {
+				all = append(all, ids...)
 			}
+			all = slices.DeleteFunc(all, func(id ObjectID) bool { return id == NoObject })
 			slices.Sort(all)
 			if len(slices.Compact(all)) != len(model) {
 				t.Fatalf("step %d: all are %d, want %d", step, len(all), len(model))

@@ -15,8 +15,9 @@ type pages[T any] struct {
 	copied func([]T)
 }
 
-// pageSize is the number of items of a page: 8 KiB of objects.
-const pageSize = 128
+// pageSize is the number of items of a page: 32 KiB of objects. The pages are few enough that
+// the processor keeps the list of them, and small enough to be copied by a write.
+const pageSize = 512
 
 type page[T any] [pageSize]T
 

@@ -304,12 +304,14 @@ func (r *Reachability) enterUserset(at int32, us graph.Node) bool {
 
 // followArrow follows the links of a tupleset.
 func (r *Reachability) followArrow(at int32, tupleset *graph.Edges, computed graph.RelationID) (bool, error) {
-	for to := range tupleset.Plain {
-		if r.enterComputed(at, to, computed) {
-			return true, nil
-		}
-		if err := r.budget.Err(); err != nil {
-			return false, err
+	for ids := range tupleset.Plain {
+		for _, to := range ids {
+			if to != graph.NoObject && r.enterComputed(at, to, computed) {
+				return true, nil
+			}
+			if err := r.budget.Err(); err != nil {
+				return false, err
+			}
 		}
 	}
 	for _, us := range tupleset.Usersets() {
