@@ -40,11 +40,35 @@ const (
 	minIndex     = 16   // slots
 	maxIndex     = 1024 // slots of a small index
 	hashBits     = 64
-	pagesOfSmall = 4 // that a small index is divided into
+	depthOfSmall = 2 // of the pages that a small index is divided into
 )
 
 func newObjectIndex() objectIndex {
 	return objectIndex{seed: maphash.MakeSeed(), small: make([]indexSlot, minIndex)}
+}
+
+// newObjectIndexFor returns an index with room for some number of objects, to which few pages are
+// added when these are.
+func newObjectIndexFor(objects int) objectIndex {
+	x := newObjectIndex()
+	if objects <= maxIndex/2 {
+		return x
+	}
+	depth := uint(1)
+	for 3*objects > 2*pageSlots<<depth {
+		depth++
+	}
+	x.makePages(depth, writing{})
+	return x
+}
+
+// makePages makes empty pages of a small index, for the first bits of hashes.
+func (x *objectIndex) makePages(depth uint, w writing) {
+	x.small, x.used, x.made, x.shift = nil, 0, w.generation, hashBits-depth
+	x.pages = make([]*indexPage, 1<<depth)
+	for i := range x.pages {
+		x.pages[i] = &indexPage{made: w.generation, depth: depth}
+	}
 }
 
 func (x *objectIndex) hash(typ TypeID, id string) uint64 {
@@ -208,14 +232,7 @@ func (x *objectIndex) grow(objects *pages[Object], h uint64, w writing) {
 		}
 	default:
 		old := x.small
-		depth := uint(1)
-		for 1<<depth < pagesOfSmall {
-			depth++
-		}
-		x.small, x.used, x.made, x.shift = nil, 0, w.generation, hashBits-depth
-		for range pagesOfSmall {
-			x.pages = append(x.pages, &indexPage{made: w.generation, depth: depth})
-		}
+		x.makePages(depthOfSmall, w)
 		x.distribute(objects, old)
 	}
 }
