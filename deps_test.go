@@ -40,7 +40,9 @@ const order = `
 	internal < tuplestore;
 	tuplestore < tuplestore/internal;
 	tuplestore/internal < tuplestore/memstore, tuplestore/sqlstore, tuplestore/storetest;
-	tuplestore < engine/internal/graph;
+	NONE < engine/internal/chunks;
+	tuplestore, engine/internal/chunks < engine/internal/graph;
+	engine/internal/graph < engine/internal/graphfile;
 	NONE < engine/internal/work;
 	tuplestore < engine/internal/nodecache;
 	schema, engine/internal/graph < engine/internal/program;
@@ -48,7 +50,7 @@ const order = `
 	engine/internal/view < engine/internal/eval, engine/internal/traversal;
 	engine/internal/eval < engine/internal/denial, engine/internal/proof;
 	engine/internal/eval, engine/internal/traversal < engine/internal/decisions;
-	engine/internal/denial, engine/internal/proof, engine/internal/decisions < engine;
+	engine/internal/graphfile, engine/internal/denial, engine/internal/proof, engine/internal/decisions < engine;
 	engine, tuplestore/memstore < engine/assertions;
 	engine < engine/authority, engine/enginetest, engine/resources;
 	engine/resources < engine/audit;

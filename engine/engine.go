@@ -27,11 +27,13 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"stonetown/engine/internal/graphfile"
 	"stonetown/engine/internal/nodecache"
 	"stonetown/internal/fair"
 	"stonetown/tuplestore"
@@ -51,6 +53,19 @@ type Config struct {
 	// IdleAfter is how long a tenant without requests stays in memory: its graph and its schema.
 	// Default 15 minutes.
 	IdleAfter time.Duration
+
+	// GraphFolder is a folder in which the graphs of tenants are saved, from time to time and at
+	// Close, so that a later engine need not load them from the store. It is created unless it
+	// exists. Each store needs a folder of its own. Default: nothing is saved.
+	GraphFolder string
+
+	// SaveEvery is the time after which a graph that has changed is saved again. Default 10
+	// minutes.
+	SaveEvery time.Duration
+
+	// LeastSaved is the estimated memory, in bytes, of the smallest graph that is saved; others
+	// load quickly. Default 1 MiB.
+	LeastSaved int64
 
 	// MaxVisits bounds the work of one request: objects visited, edges followed, conditions
 	// evaluated, tuples read. Its unit is a visit, about 30 ns. Beyond it the request fails
@@ -78,8 +93,11 @@ type Config struct {
 // concurrent use.
 type Engine struct {
 	store        tuplestore.Store
-	budget       int64            // of graphs; negative: none is resident
-	parts        *nodecache.Cache // of tenants that are not resident; nil: nothing is kept
+	budget       int64             // of graphs; negative: none is resident
+	parts        *nodecache.Cache  // of tenants that are not resident; nil: nothing is kept
+	files        *graphfile.Folder // nil: nothing is saved
+	saveEvery    time.Duration
+	leastSaved   int64
 	idleAfter    time.Duration
 	maxVisits    int
 	meter        *Meter // nil: there is none
@@ -98,6 +116,7 @@ type Engine struct {
 	background context.Context // ends at Close
 	stop       context.CancelFunc
 	loads      sync.WaitGroup
+	saves      sync.WaitGroup
 }
 
 // New starts an engine. Close ends it.
@@ -107,6 +126,12 @@ func New(c Config) (*Engine, error) {
 	}
 	if c.ResidentBytes == 0 {
 		c.ResidentBytes = 4 << 30
+	}
+	if c.SaveEvery == 0 {
+		c.SaveEvery = 10 * time.Minute
+	}
+	if c.LeastSaved == 0 {
+		c.LeastSaved = 1 << 20
 	}
 	if c.IdleAfter == 0 {
 		c.IdleAfter = 15 * time.Minute
@@ -126,11 +151,12 @@ func New(c Config) (*Engine, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	if c.MaxVisits < 0 || c.MaxStaleness < 0 || c.TailTimeout < 0 || c.IdleAfter < 0 {
-		return nil, errors.New("engine: MaxVisits, MaxStaleness, TailTimeout and IdleAfter must not be negative")
+	if c.MaxVisits < 0 || c.MaxStaleness < 0 || c.TailTimeout < 0 || c.IdleAfter < 0 || c.SaveEvery < 0 {
+		return nil, errors.New("engine: MaxVisits, MaxStaleness, TailTimeout, IdleAfter and SaveEvery must not be negative")
 	}
 	e := &Engine{
-		store: c.Store, budget: c.ResidentBytes - max(0, c.ResidentBytes)/partsShare, idleAfter: c.IdleAfter, maxVisits: c.MaxVisits, meter: c.Meter,
+		store: c.Store, budget: c.ResidentBytes - max(0, c.ResidentBytes)/partsShare,
+		saveEvery: c.SaveEvery, leastSaved: c.LeastSaved, idleAfter: c.IdleAfter, maxVisits: c.MaxVisits, meter: c.Meter,
 		maxStaleness: c.MaxStaleness, tailTimeout: c.TailTimeout, clock: c.Clock, logger: c.Logger,
 		heavy: newHeavyGate(), counts: newCountGate(),
 	}
@@ -138,15 +164,26 @@ func New(c Config) (*Engine, error) {
 		e.parts = nodecache.New(c.ResidentBytes)
 		e.resident.changed = func(graphs int64) { e.parts.Resize(max(c.ResidentBytes-graphs, c.ResidentBytes/partsShare)) }
 	}
+	if c.GraphFolder != "" {
+		var err error
+		if e.files, err = graphfile.Open(c.GraphFolder); err != nil {
+			return nil, fmt.Errorf("engine: %w", err)
+		}
+	}
 	e.background, e.stop = context.WithCancel(context.Background())
 	e.loads.Go(e.dropIdle)
+	if e.files != nil {
+		e.saves.Go(e.saveGraphs)
+	}
 	return e, nil
 }
 
-// Close stops background loading and waits for it. It does not close the store.
+// Close stops background work and waits for it, and for graphs to be saved, at most 10 seconds. It
+// does not close the store, which has to be open.
 func (e *Engine) Close() {
 	e.stop()
 	e.loads.Wait()
+	e.saves.Wait()
 }
 
 func (e *Engine) tenant(id string) *tenant {
@@ -158,8 +195,9 @@ func (e *Engine) tenant(id string) *tenant {
 }
 
 type stats struct {
-	checks, coldReads, tailReads      atomic.Int64
-	loads, loadsTooLarge, loadsFailed atomic.Int64
+	checks, coldReads, tailReads atomic.Int64
+	loads, loadsRestored         atomic.Int64
+	loadsTooLarge, loadsFailed   atomic.Int64
 }
 
 // Stats counts the work of an engine since its start.
@@ -167,7 +205,8 @@ type Stats struct {
 	Checks        int64 // questions answered
 	ColdReads     int64 // snapshot reads for questions on tenants that are not resident
 	TailReads     int64 // reads of the head or the changelog that made answers current
-	Loads         int64 // graphs loaded
+	Loads         int64 // graphs loaded from the store
+	LoadsRestored int64 // graphs read from files
 	LoadsTooLarge int64 // loads given up because the graph does not fit
 	LoadsFailed   int64 // loads that failed
 	ResidentBytes int64 // estimated memory of the resident graphs
@@ -187,7 +226,7 @@ func (e *Engine) Stats() Stats {
 		PartHits: parts.Hits, PartMisses: parts.Misses, PartEvictions: parts.Evictions, PartBytes: parts.Bytes,
 		Checks: e.stats.checks.Load(), ColdReads: e.stats.coldReads.Load(),
 		TailReads: e.stats.tailReads.Load(), Loads: e.stats.loads.Load(),
-		LoadsTooLarge: e.stats.loadsTooLarge.Load(), LoadsFailed: e.stats.loadsFailed.Load(),
+		LoadsRestored: e.stats.loadsRestored.Load(), LoadsTooLarge: e.stats.loadsTooLarge.Load(), LoadsFailed: e.stats.loadsFailed.Load(),
 		ResidentBytes: e.resident.bytes.Load(),
 	}
 }

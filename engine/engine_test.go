@@ -117,7 +117,7 @@ func ask(t testing.TB, e *engine.Engine, req engine.CheckRequest) (*engine.Check
 // waitResident checks until the tenant's graph is loaded.
 func (w *fixture) waitResident(req engine.CheckRequest) {
 	w.Helper()
-	for deadline := time.Now().Add(10 * time.Second); w.engine.Stats().Loads == 0; {
+	for deadline := time.Now().Add(10 * time.Second); w.engine.Stats().Loads+w.engine.Stats().LoadsRestored == 0; {
 		if time.Now().After(deadline) {
 			w.Fatal("the tenant did not become resident")
 		}

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -146,14 +147,23 @@ func (l *tooLarge) hasShrunk() bool {
 	return tuples > 0 && l.deleted.Load() >= max(1, tuples/shrunkBy)
 }
 
-// load reads the tenant's tuples into a graph and publishes it. It returns the number of
-// tuples.
+// load makes the tenant resident, from its file if that is of use. It returns the number of tuples
+// that it read from the store.
 func (t *tenant) load(ctx context.Context) (tuples int64, err error) {
 	release, err := t.engine.resident.admit(ctx)
 	if err != nil {
 		return tuples, err
 	}
 	defer release()
+	err = t.restore(ctx)
+	if err == nil {
+		t.engine.stats.loadsRestored.Add(1)
+		t.account()
+		return 0, nil
+	}
+	if !errors.Is(err, os.ErrNotExist) && ctx.Err() == nil {
+		t.engine.logger.Warn("the graph in a tenant's file is not used", "tenant", t.id, "error", err)
+	}
 	err = errRenamed
 	for errors.Is(err, errRenamed) {
 		tuples, err = t.loadGraph(ctx)
@@ -166,7 +176,8 @@ func (t *tenant) load(ctx context.Context) (tuples int64, err error) {
 	return tuples, nil
 }
 
-// loadGraph is load once. The error is errRenamed if the tenant renamed something meanwhile.
+// loadGraph reads the tuples from the store. The error is errRenamed if the tenant renamed
+// something meanwhile.
 func (t *tenant) loadGraph(ctx context.Context) (tuples int64, err error) {
 	e := t.engine
 	head, document, err := e.store.Latest(ctx, t.id)
@@ -177,8 +188,9 @@ func (t *tenant) loadGraph(ctx context.Context) (tuples int64, err error) {
 	if err != nil {
 		return tuples, err
 	}
+	at := t.positionAt(head, compiled)
 	g := graph.New()
-	for record, err := range e.snapshot(t.id, t.positionAt(head, compiled)).Scan(ctx, tuplestore.Filter{Presence: tuplestore.WithPresence}) {
+	for record, err := range e.snapshot(t.id, at).Scan(ctx, tuplestore.Filter{Presence: tuplestore.WithPresence}) {
 		if err != nil {
 			return tuples, err
 		}
@@ -187,10 +199,18 @@ func (t *tenant) loadGraph(ctx context.Context) (tuples int64, err error) {
 			return tuples, errTooLarge
 		}
 	}
-	for !t.publish(g, t.positionAt(head, compiled)) {
-		commits, err := e.store.Changes(ctx, t.id, head.Revision, changesAtOnce)
+	return tuples, t.bringForward(ctx, g, at, head.Revision)
+}
+
+// bringForward moves a graph from a position to newest, at least, and publishes it. The error is
+// errRenamed if it cannot follow a rename.
+func (t *tenant) bringForward(ctx context.Context, g *graph.Graph, at position, newest tuplestore.Revision) error {
+	head := tuplestore.Head{Revision: at.revision, SchemaRevision: at.schemaRevision, Epoch: at.epoch}
+	compiled := at.compiled
+	for head.Revision < newest || !t.publish(g, t.positionAt(head, compiled)) {
+		commits, err := t.engine.store.Changes(ctx, t.id, head.Revision, changesAtOnce)
 		if err != nil {
-			return tuples, err
+			return err
 		}
 		for i := range commits {
 			head.Revision = commits[i].Revision
@@ -198,10 +218,10 @@ func (t *tenant) loadGraph(ctx context.Context) (tuples int64, err error) {
 				head.SchemaRevision = head.Revision
 				after, err := compileDocument(commits[i].Schema)
 				if err != nil {
-					return tuples, err
+					return err
 				}
 				if !names.Rename(g, compiled, after) {
-					return tuples, errRenamed
+					return errRenamed
 				}
 				compiled = after
 			}
@@ -210,15 +230,19 @@ func (t *tenant) loadGraph(ctx context.Context) (tuples int64, err error) {
 			}
 		}
 	}
-	return tuples, nil
+	return nil
 }
 
 // publish makes the graph resident, unless it is behind the position that the tenant has
-// answered from.
+// answered from. If that is forgotten, the tenant is idle, and stays as it is: a request could
+// just have read a newer one.
 func (t *tenant) publish(g *graph.Graph, at position) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.position.known && at.epoch == t.position.epoch && at.revision < t.position.revision {
+	switch {
+	case !t.position.known:
+		return true
+	case at.epoch == t.position.epoch && at.revision < t.position.revision:
 		return false
 	}
 	t.position = at

@@ -39,6 +39,7 @@ type tenant struct {
 	freshAt atomic.Int64 // Unix ns at which the position was the newest
 	heat    heat         // how many requests it gets
 	size    atomic.Int64 // in bytes, of its graph when that was last accounted for
+	saved   atomic.Int64 // the revision of its file; 0: there is none, or an older one
 	loading atomic.Bool
 	retryAt atomic.Int64 // Unix ns before which no load is tried
 

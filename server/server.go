@@ -96,9 +96,10 @@ type Config struct {
 	// is no such page.
 	Mailbox pages.Mailbox
 
-	// ResidentBytes and IdleAfter, HistoryRetention and AuditRetention are those of
+	// ResidentBytes, GraphFolder and IdleAfter, HistoryRetention and AuditRetention are those of
 	// [engine.Config], [sqlstore.Config] and [eventlog.Config].
 	ResidentBytes    int64
+	GraphFolder      string
 	IdleAfter        time.Duration
 	HistoryRetention time.Duration
 	AuditRetention   time.Duration
@@ -218,7 +219,7 @@ func (s *Server) compose(c Config) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.Engine, err = engine.New(engine.Config{Store: s.store, ResidentBytes: c.ResidentBytes, IdleAfter: c.IdleAfter, Logger: c.Logger}); err != nil {
+	if s.Engine, err = engine.New(engine.Config{Store: s.store, ResidentBytes: c.ResidentBytes, GraphFolder: c.GraphFolder, IdleAfter: c.IdleAfter, Logger: c.Logger}); err != nil {
 		return err
 	}
 	if s.Organizations, err = controlplane.New(controlplane.Config{DB: s.DB, ControlURL: c.ControlURL, Clock: c.Clock, Logger: c.Logger}); err != nil {

@@ -128,6 +128,7 @@ func registerMetrics(registry *prometheus.Registry, s *server.Server) {
 		counter("engine_cold_reads_total", "Snapshot reads for tenants that are not in memory.", func() int64 { return s.Engine.Stats().ColdReads }),
 		counter("engine_tail_reads_total", "Reads of the changelog that made answers current.", func() int64 { return s.Engine.Stats().TailReads }),
 		loads("loaded", func(s engine.Stats) int64 { return s.Loads }),
+		loads("restored", func(s engine.Stats) int64 { return s.LoadsRestored }),
 		loads("too_large", func(s engine.Stats) int64 { return s.LoadsTooLarge }),
 		loads("failed", func(s engine.Stats) int64 { return s.LoadsFailed }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{

@@ -157,6 +157,11 @@ type Config struct {
 	// take 5 days, read their events there: at least 168h. Default 2160h (90 days).
 	AuditRetention time.Duration `yaml:"audit_retention" env:"AUDIT_RETENTION"`
 
+	// GraphDir is a folder in which the tuples of tenants are saved as they are in memory, so that
+	// after a restart they need not be loaded from the database; "none" turns that off. Default:
+	// graphs in DataDir with the embedded database; none with another.
+	GraphDir string `yaml:"graph_dir" env:"GRAPH_DIR"`
+
 	// IdleAfter is how long a tenant without requests stays in memory.
 	IdleAfter time.Duration `yaml:"idle_after" env:"IDLE_AFTER"`
 
@@ -266,6 +271,7 @@ func (c Config) LogValue() slog.Value {
 		slog.Int("caller_share", c.CallerShare),
 		slog.Int("max_streams", c.MaxStreams),
 		slog.Int64("resident_memory_mib", c.ResidentMemoryMiB),
+		slog.String("graph_dir", c.GraphDir),
 		slog.Duration("audit_retention", c.AuditRetention),
 		slog.Duration("idle_after", c.IdleAfter),
 		slog.Duration("history_retention", c.HistoryRetention),

@@ -38,6 +38,12 @@ func (c *Config) setDefaults() error {
 		}
 		c.DatabaseURL = "sqlite://" + (&url.URL{Path: path}).EscapedPath()
 		c.embedded = true
+		if c.GraphDir == "" {
+			c.GraphDir = filepath.Join(c.DataDir, "graphs")
+		}
+	}
+	if c.GraphDir == "" {
+		c.GraphDir = noGraphDir
 	}
 	if c.MasterKeyFile == "" {
 		c.MasterKeyFile = filepath.Join(c.DataDir, "master.key")
@@ -52,6 +58,9 @@ func (c *Config) setDefaults() error {
 	}
 	return errors.Join(problems...)
 }
+
+// noGraphDir is the graph_dir with which nothing is saved.
+const noGraphDir = "none"
 
 // validate reports all settings that are not valid.
 func (c *Config) validate() error {

@@ -48,6 +48,7 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.IntVar(&c.TenantShare, "tenant-share", c.TenantShare, "share of max-requests and max-streams that one tenant may use, in percent")
 	f.IntVar(&c.CallerShare, "caller-share", c.CallerShare, "share of max-requests and max-streams that one caller may use, in percent")
 	f.Int64Var(&c.ResidentMemoryMiB, "resident-memory-mib", c.ResidentMemoryMiB, "memory limit for tenants' tuples, in `MiB`")
+	f.StringVar(&c.GraphDir, "graph-dir", c.GraphDir, "`folder` in which tenants in memory are saved for the next start, or none (default: graphs in data-dir with the embedded database)")
 	f.DurationVar(&c.AuditRetention, "audit-retention", c.AuditRetention, "how long audit events are kept")
 	f.DurationVar(&c.IdleAfter, "idle-after", c.IdleAfter, "time without requests after which a tenant leaves memory")
 	f.DurationVar(&c.HistoryRetention, "history-retention", c.HistoryRetention, "how long the history of relations is kept")

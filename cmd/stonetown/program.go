@@ -152,6 +152,9 @@ func (p *Program) openServer(ctx context.Context, metrics prometheus.Registerer)
 	if p.config.AllowInsecureTargets {
 		p.log.WarnContext(ctx, "allow_insecure_targets is set: tenants can send requests to any address that this machine reaches; not for production")
 	}
+	if p.config.GraphDir != noGraphDir {
+		config.GraphFolder = p.config.GraphDir
+	}
 	config.BreachedPasswords, config.GeoIP = p.breached, p.geoIP
 	config.Stopping = p.running
 	config.Metrics, config.Tracer = metrics, p.tracer

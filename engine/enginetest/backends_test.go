@@ -51,17 +51,20 @@ func openSQL(t testing.TB, url string) tuplestore.Store {
 }
 
 // temperatures are the states of a tenant: resident, cold, in part, with so little memory that
-// parts come and go, and moving between these.
+// parts come and go, and moving between these, with a graph that is read from a file.
 var temperatures = map[string]engine.Config{
 	"resident": {},
 	"cold":     {ResidentBytes: -1},
 	"in part":  {ResidentBytes: 2 << 10},
-	"moving":   {ResidentBytes: 8 << 10, IdleAfter: 20 * time.Millisecond},
+	"moving":   {ResidentBytes: 8 << 10, IdleAfter: 20 * time.Millisecond, SaveEvery: 5 * time.Millisecond, LeastSaved: 1},
 }
 
 func newEngine(t testing.TB, c engine.Config, s tuplestore.Store) *engine.Engine {
 	t.Helper()
 	c.Store = s
+	if c.SaveEvery > 0 {
+		c.GraphFolder = t.TempDir()
+	}
 	e, err := engine.New(c)
 	if err != nil {
 		t.Fatal(err)
