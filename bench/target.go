@@ -60,9 +60,10 @@ func (p *InProcess) Write(ctx context.Context, tuples []tuplestore.Tuple) error 
 
 // Warm waits until the tenant is in memory. No other tenant may be loaded during that time.
 func (p *InProcess) Warm(ctx context.Context, w Workload) error {
-	before := p.Engine.Stats().Loads
+	loads := func() int64 { return p.Engine.Stats().Loads + p.Engine.Stats().LoadsRestored }
+	before := loads()
 	call := p.Prepare([]Question{w.Questioner(1, 0).Next()})
-	for deadline := time.Now().Add(5 * time.Minute); p.Engine.Stats().Loads == before; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); loads() == before; time.Sleep(time.Millisecond) {
 		if _, err := call(ctx); err != nil {
 			return err
 		}
