@@ -177,10 +177,6 @@ func New(c Config) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
-	eventTypes, err := openapi.EventTypes()
-	if err != nil {
-		return nil, fmt.Errorf("api: %w", err)
-	}
 
 	routes := mux.NewRouter()
 	(&resources.Handlers{Engine: c.Engine, Store: c.Resources, Assertions: c.Assertions, Cursors: cursors}).Mount(routes, server.Fail)
@@ -191,7 +187,7 @@ func New(c Config) (http.Handler, error) {
 	(&scopes.Handlers{Registry: c.Scopes, Cursors: cursors}).Mount(routes, server.Fail)
 	(&settings.Handlers{Service: c.Settings, Keys: c.OAuth.Keys, SAMLKeys: c.SAMLKeys, Cursors: cursors}).Mount(routes, server.Fail)
 	(&federation.Handlers{Registry: c.Connections, SignIns: c.SignIns, Cursors: cursors}).Mount(routes, server.Fail)
-	(&webhooks.Handlers{Service: c.Webhooks, Cursors: cursors, EventTypes: eventTypes}).Mount(routes, server.Fail)
+	(&webhooks.Handlers{Service: c.Webhooks, Cursors: cursors}).Mount(routes, server.Fail)
 	(&oauth2.Handlers{
 		Grants: c.OAuth.Grants, Authorization: c.OAuth.Authorization, Tokens: c.OAuth.Tokens, Keys: c.OAuth.Keys, Clients: c.OAuth.Clients,
 		Describer: c.OAuth.Describer, Sessions: c.Authn, SAML: c.SAML, SignIns: c.SignIns, Server: server,
@@ -202,7 +198,7 @@ func New(c Config) (http.Handler, error) {
 	hosted := &pages.Handlers{Mailbox: c.Mailbox, SecurityContact: c.SecurityContact}
 	formats["authorization"] = web.ErrorFormat{Render: hosted.RenderError}
 	formats["federated-sign-in"] = web.ErrorFormat{Translate: account.Errors.Translate, Render: hosted.RenderSignInError}
-	operations, err := follow(routes, openapi.DataPlane, func(op web.Operation, next http.Handler) http.Handler {
+	operations, err := follow(routes, openapi.DataPlane.Operations, func(op web.Operation, next http.Handler) http.Handler {
 		return server.Handle(op, formats[op.Tag], next)
 	})
 	if err != nil {
@@ -250,7 +246,7 @@ func controlOperations(c Config, cursors *web.Cursors, server *web.Server) ([]ro
 	routes := mux.NewRouter()
 	(&control.Handlers{Service: c.Organizations, Cursors: cursors}).Mount(routes, server.Fail)
 	document.Mount(routes)
-	return follow(routes, control.Document, func(op web.Operation, next http.Handler) http.Handler {
+	return follow(routes, control.Document.Operations, func(op web.Operation, next http.Handler) http.Handler {
 		return server.Handle(op, control.Errors, next)
 	})
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/gorilla/mux"
 
-	"stonetown/api/openapi"
 	"stonetown/api/web"
 )
 
@@ -135,11 +134,7 @@ type route struct {
 
 // follow requires that routes and the operations of a document are the same, and returns the
 // operations with their handlers, each wrapped in the requirements of its operation.
-func follow(routes *mux.Router, document openapi.Document, wrap func(web.Operation, http.Handler) http.Handler) (found []route, err error) {
-	list, err := document.Operations()
-	if err != nil {
-		return nil, err
-	}
+func follow(routes *mux.Router, list []web.Operation, wrap func(web.Operation, http.Handler) http.Handler) (found []route, err error) {
 	operations := map[string]web.Operation{}
 	for _, op := range list {
 		operations[op.Method+" "+op.Path] = op

@@ -15,23 +15,31 @@ import (
 // Start starts the product's binary with a new data folder below dir and optional
 // arguments, and connects to it. stop ends it.
 func Start(ctx context.Context, binary, dir string, more ...string) (h *HTTP, stop func(), err error) {
-	data := filepath.Join(dir, "data")
-	args := append([]string{"serve", "--dev", "--data-dir", data, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}, more...)
-	product := exec.CommandContext(ctx, binary, args...)
-	log, err := os.Create(filepath.Join(dir, "server.log"))
+	product, err := launch(ctx, binary, dir, more...)
 	if err != nil {
 		return nil, nil, err
 	}
-	product.Stderr = log
-	if err := errors.Join(product.Start(), log.Close()); err != nil {
-		return nil, nil, fmt.Errorf("start the server: %w", err)
-	}
 	stop = func() { StopProcess(product) }
-	if h, err = await(ctx, filepath.Join(data, "bootstrap.json")); err != nil {
+	if h, err = await(ctx, filepath.Join(dir, "data", "bootstrap.json")); err != nil {
 		stop()
 		return nil, nil, err
 	}
 	return h, stop, nil
+}
+
+// launch starts the product's binary with the data folder below dir, and does not wait for it.
+func launch(ctx context.Context, binary, dir string, more ...string) (*exec.Cmd, error) {
+	args := []string{"serve", "--dev", "--data-dir", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"}
+	product := exec.CommandContext(ctx, binary, append(args, more...)...)
+	log, err := os.Create(filepath.Join(dir, "server.log"))
+	if err != nil {
+		return nil, err
+	}
+	product.Stderr = log
+	if err := errors.Join(product.Start(), log.Close()); err != nil {
+		return nil, fmt.Errorf("start the server: %w", err)
+	}
+	return product, nil
 }
 
 // await waits until the server has written its credentials and answers.

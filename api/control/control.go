@@ -31,7 +31,7 @@ var (
 )
 
 // Document is the OpenAPI document of the control plane.
-var Document = openapi.Document{YAML: source, Collection: collection, Server: "http://control.localhost:8080", ByRole: true}
+var Document = openapi.Document{YAML: source, Collection: collection, Operations: operations, Server: "http://control.localhost:8080"}
 
 // Service is the part of [management.Service] that the operations use. Lists begin after a
 // position, or at the newest item if it is nil.

@@ -1,3 +1,4 @@
 package openapi
 
 //go:generate go tool -modfile=../../tools/go.mod oapi-codegen -config oapi-codegen.yaml openapi.yaml
+//go:generate go run stonetown/api/openapi/internal/derive

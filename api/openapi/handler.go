@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sync"
 
 	"github.com/gorilla/mux"
 
@@ -12,7 +13,10 @@ import (
 )
 
 // Handlers serves a document. Make one with [NewHandlers].
-type Handlers struct{ asYAML, asJSON, asCollection form }
+type Handlers struct {
+	asYAML, asCollection form
+	asJSON               func() form
+}
 
 // form is a form of the document, cut at the addresses of the server.
 type form struct {
@@ -43,20 +47,25 @@ var _ ServerInterface = (*Handlers)(nil)
 
 // NewHandlers prepares the forms of a document.
 func NewHandlers(d Document) (*Handlers, error) {
-	text, err := d.JSON()
-	if err != nil {
-		return nil, err
-	}
 	h := new(Handlers)
+	var err error
 	if h.asYAML, err = d.cut(d.YAML, "\nservers:\n", "application/yaml"); err != nil {
-		return nil, err
-	}
-	if h.asJSON, err = d.cut(text, `"servers":[`, "application/json"); err != nil {
 		return nil, err
 	}
 	if h.asCollection, err = d.cut(d.Collection, `"key": "baseUrl"`, "application/json"); err != nil {
 		return nil, err
 	}
+	h.asJSON = sync.OnceValue(func() form {
+		text, err := d.JSON()
+		if err != nil {
+			panic(fmt.Sprintf("openapi: %v", err)) // the document is part of the program
+		}
+		f, err := d.cut(text, `"servers":[`, "application/json")
+		if err != nil {
+			panic(err.Error())
+		}
+		return f
+	})
 	return h, nil
 }
 
@@ -67,7 +76,7 @@ func (h *Handlers) Mount(router *mux.Router) { HandlerFromMux(h, router) }
 func (h *Handlers) GetDocumentYAML(w http.ResponseWriter, r *http.Request) { h.asYAML.serve(w, r) }
 
 // GetDocumentJSON serves the document as JSON.
-func (h *Handlers) GetDocumentJSON(w http.ResponseWriter, r *http.Request) { h.asJSON.serve(w, r) }
+func (h *Handlers) GetDocumentJSON(w http.ResponseWriter, r *http.Request) { h.asJSON().serve(w, r) }
 
 // GetCollection serves the document as a collection for HTTP clients.
 func (h *Handlers) GetCollection(w http.ResponseWriter, r *http.Request) { h.asCollection.serve(w, r) }

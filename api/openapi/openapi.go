@@ -1,20 +1,17 @@
-// Package openapi has the OpenAPI document of tenants ([DataPlane]), and reads and serves
-// documents ([Document]). The routing and the types of the packages beside it are generated from
-// a document; the scopes, media types and limits of an operation, and the catalogue of event
-// types, are read from it at run time.
+// Package openapi has the OpenAPI document of tenants ([DataPlane]), and serves documents
+// ([Document]). The routing and the types of the packages beside it are generated from a document,
+// and so are the scopes, media types and limits of its operations. To parse a document takes longer
+// than everything else that a server does when it starts, so the forms that are seldom asked for,
+// JSON and the catalogue of event types, are made when they are.
 package openapi
 
 import (
-	"bytes"
 	_ "embed"
-	"encoding/json"
 	"fmt"
-	"strings"
+	"sync"
 
-	"go.yaml.in/yaml/v3"
-
+	"stonetown/api/openapi/internal/parse"
 	"stonetown/api/web"
-	"stonetown/internal/ratelimit"
 )
 
 var (
@@ -25,190 +22,31 @@ var (
 )
 
 // DataPlane is the document that is served on the hosts of tenants.
-var DataPlane = Document{YAML: source, Collection: collection, Server: "http://dev.localhost:8080"}
+var DataPlane = Document{YAML: source, Collection: collection, Operations: operations, Server: "http://dev.localhost:8080"}
 
 // Document is an OpenAPI document. Its contents must not be changed.
 type Document struct {
 	YAML []byte
 	// Collection is the document converted by collection.mjs.
 	Collection []byte
+	// Operations are what the pipeline enforces of the operations.
+	Operations []web.Operation
 	// Server is the address in the document that stands for the one where it is served.
 	Server string
-	// ByRole means that the roles of the caller decide: operations require a token, but no
-	// scope of it.
-	ByRole bool
 }
 
-// JSON is the document as JSON, with its members in the original order.
-func (d Document) JSON() ([]byte, error) {
-	var root yaml.Node
-	if err := yaml.Unmarshal(d.YAML, &root); err != nil {
-		return nil, fmt.Errorf("openapi: %w", err)
-	}
-	var b bytes.Buffer
-	if err := appendJSON(&b, &root); err != nil {
-		return nil, fmt.Errorf("openapi: %w", err)
-	}
-	return b.Bytes(), nil
-}
+// JSON converts the document to JSON, with its members in the original order.
+func (d Document) JSON() ([]byte, error) { return parse.JSON(d.YAML) }
 
-// appendJSON writes a node. Maps of Go would lose the order of members.
-func appendJSON(b *bytes.Buffer, n *yaml.Node) error {
-	switch n.Kind {
-	case yaml.DocumentNode:
-		return appendJSON(b, n.Content[0])
-	case yaml.MappingNode:
-		b.WriteByte('{')
-		for i := 0; i < len(n.Content); i += 2 {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			name, err := json.Marshal(n.Content[i].Value)
-			if err != nil {
-				return err
-			}
-			b.Write(name)
-			b.WriteByte(':')
-			if err := appendJSON(b, n.Content[i+1]); err != nil {
-				return err
-			}
-		}
-		b.WriteByte('}')
-		return nil
-	case yaml.SequenceNode:
-		b.WriteByte('[')
-		for i, item := range n.Content {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			if err := appendJSON(b, item); err != nil {
-				return err
-			}
-		}
-		b.WriteByte(']')
-		return nil
-	case yaml.ScalarNode:
-		var v any
-		if n.Tag == "!!timestamp" { // YAML recognizes dates, JSON does not
-			v = n.Value
-		} else if err := n.Decode(&v); err != nil {
-			return err
-		}
-		text, err := json.Marshal(v)
-		b.Write(text)
-		return err
-	}
-	return fmt.Errorf("line %d: aliases are not supported", n.Line)
-}
+// EventType describes a type of event.
+type EventType = parse.EventType
 
-// operation has the members of an operation that the pipeline enforces.
-type operation struct {
-	ID       string                `yaml:"operationId"`
-	Tags     []string              `yaml:"tags"`
-	Security []map[string][]string `yaml:"security"`
-	Body     struct {
-		Required bool           `yaml:"required"`
-		Content  map[string]any `yaml:"content"`
-	} `yaml:"requestBody"`
-	Parameters []struct {
-		Ref string `yaml:"$ref"`
-	} `yaml:"parameters"`
-	RateLimit ratelimit.Family `yaml:"x-rate-limit"`
-	Streaming bool             `yaml:"x-streaming"`
-	MaxUpload int64            `yaml:"x-max-upload"`
-	Enrolling bool             `yaml:"x-enrolling"`
-	Responses map[string]any   `yaml:"responses"`
-}
-
-// methods are the members of a path item that are operations.
-var methods = []string{"get", "put", "post", "delete", "options", "head", "patch", "trace"}
-
-// Operations lists the operations of the document.
-func (d Document) Operations() ([]web.Operation, error) {
-	var doc struct {
-		Security []map[string][]string           `yaml:"security"`
-		Paths    map[string]map[string]yaml.Node `yaml:"paths"`
+// EventTypes returns the types of all events, in the order of the section webhooks of [DataPlane].
+// They must not be changed.
+var EventTypes = sync.OnceValue(func() []EventType {
+	types, err := parse.EventTypes(source)
+	if err != nil {
+		panic(fmt.Sprintf("openapi: %v", err)) // the document is part of the program
 	}
-	if err := yaml.Unmarshal(d.YAML, &doc); err != nil {
-		return nil, fmt.Errorf("openapi: %w", err)
-	}
-	var ops []web.Operation
-	for path, item := range doc.Paths {
-		for _, method := range methods {
-			node, ok := item[method]
-			if !ok {
-				continue
-			}
-			o := operation{Security: doc.Security}
-			if err := node.Decode(&o); err != nil {
-				return nil, fmt.Errorf("openapi: %s %s: %w", method, path, err)
-			}
-			op, err := o.web(strings.ToUpper(method), path, d.ByRole)
-			if err != nil {
-				return nil, fmt.Errorf("openapi: %s %s: %w", method, path, err)
-			}
-			ops = append(ops, op)
-		}
-	}
-	return ops, nil
-}
-
-// web converts the operation for the request pipeline. A requirement that the pipeline cannot
-// enforce is an error, so the document never promises more than is enforced.
-func (o operation) web(method, path string, byRole bool) (web.Operation, error) {
-	op := web.Operation{ID: o.ID, Method: method, Path: path}
-	if o.ID == "" || len(o.Tags) != 1 {
-		return op, fmt.Errorf("needs an operationId and exactly one tag")
-	}
-	op.Tag = o.Tags[0]
-	// GET issues codes, ends sessions, and begins sign-ins and tests at connections.
-	op.Effects = op.Tag == "authorization" || op.Tag == "federated-sign-in"
-	for _, requirement := range o.Security {
-		scopes, bearer := requirement["bearer"]
-		_, cookie := requirement["cookie"]
-		switch {
-		case bearer && byRole && len(scopes) == 0:
-			op.AnyScope = true
-		case bearer && !byRole && op.Scope == "" && len(scopes) == 1:
-			op.Scope = scopes[0]
-		case bearer && op.Scope != "" && len(scopes) == 0: // any token, as the alternative
-			op.Related = true
-		case cookie:
-			op.Cookie = true
-		case bearer:
-			return op, fmt.Errorf("a bearer operation needs exactly one scope, or none where roles decide")
-		case len(requirement) == 0:
-			op.Anonymous = true
-		}
-	}
-	if op.Anonymous && op.Scope != "" && op.Method != "GET" || op.Cookie && op.Scope == "" {
-		return op, fmt.Errorf("a cookie replaces a bearer token, and only reads may require neither")
-	}
-	if op.Related && (op.Anonymous || op.Cookie) {
-		return op, fmt.Errorf("an alternative without a scope requires a token")
-	}
-	for _, p := range o.Parameters {
-		op.Idempotent = op.Idempotent || p.Ref == "#/components/parameters/IdempotencyKey"
-	}
-	// Reads can be repeated anyway, and their responses must be current.
-	if writes := strings.HasSuffix(op.Scope, ":write") || op.AnyScope && method != "GET"; writes != op.Idempotent {
-		return op, fmt.Errorf("a bearer operation takes an IdempotencyKey if, and only if, it writes")
-	}
-	op.RateLimit, op.Streaming, op.MaxUpload, op.Enrolling = o.RateLimit, o.Streaming, o.MaxUpload, o.Enrolling
-	if !op.RateLimit.Known() {
-		return op, fmt.Errorf("unknown x-rate-limit %q", op.RateLimit)
-	}
-	if _, limited := o.Responses["429"]; limited != (op.RateLimit != ratelimit.None) {
-		return op, fmt.Errorf("must declare a 429 response if, and only if, it is rate limited")
-	}
-	if (op.Streaming || op.MaxUpload > 0) && op.Scope == "" {
-		return op, fmt.Errorf("streams without a required scope")
-	}
-	if len(o.Body.Content) > 1 {
-		return op, fmt.Errorf("takes more than one media type")
-	}
-	for mediaType := range o.Body.Content {
-		op.MediaType, op.BodyOptional = mediaType, !o.Body.Required
-	}
-	return op, nil
-}
+	return types
+})

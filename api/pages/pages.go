@@ -18,7 +18,6 @@ import (
 	"fmt"
 	"html/template"
 	"io/fs"
-	"mime"
 	"net/http"
 	"path"
 	"strings"
@@ -59,6 +58,10 @@ type Handlers struct {
 
 // page handles one method of a path.
 type page func(*visit) error
+
+// mediaTypes are those of assets. Package mime would read those of the system, which takes a
+// millisecond and differs between systems.
+var mediaTypes = map[string]string{".css": "text/css; charset=utf-8", ".ico": "image/x-icon", ".js": "text/javascript; charset=utf-8"}
 
 // Routes returns the pages by path and method. wrap adds the pipeline of all requests to a page.
 func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler) http.Handler) (map[string]map[string]http.Handler, error) {
@@ -135,11 +138,14 @@ func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler
 		if err != nil {
 			return nil, err
 		}
-		document := web.Document{Body: text, MediaType: mime.TypeByExtension(path.Ext(entry.Name())), CacheControl: "public, max-age=300"}
+		document := web.Document{Body: text, MediaType: mediaTypes[path.Ext(entry.Name())], CacheControl: "public, max-age=300"}
+		if document.MediaType == "" {
+			return nil, fmt.Errorf("pages: the asset %s has no media type", entry.Name())
+		}
 		op := web.Operation{ID: "asset", Method: http.MethodGet, Path: "/auth/assets/" + entry.Name(), Page: true, RateLimit: ratelimit.None}
 		if entry.Name() == "favicon.ico" { // the default path of browsers
 			op.Path = "/favicon.ico"
-			document.MediaType, document.CacheControl = "image/x-icon", "public, max-age=86400"
+			document.CacheControl = "public, max-age=86400"
 		}
 		routes[op.Path] = map[string]http.Handler{http.MethodGet: wrap(op, format, http.HandlerFunc(document.Serve))}
 	}

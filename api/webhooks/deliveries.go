@@ -42,7 +42,7 @@ func page[T any](h *Handlers, info *web.RequestInfo, list []string, size *int, c
 func (h *Handlers) ListWebhookDeliveries(ctx context.Context, request ListWebhookDeliveriesRequestObject) (ListWebhookDeliveriesResponseObject, error) {
 	info, by := caller(ctx)
 	p := request.Params
-	filter, err := h.filterOf(p)
+	filter, err := filterOf(p)
 	if err != nil {
 		return nil, err
 	}
@@ -61,10 +61,10 @@ func (h *Handlers) ListWebhookDeliveries(ctx context.Context, request ListWebhoo
 }
 
 // filterOf reads the filter of a list of deliveries.
-func (h *Handlers) filterOf(p ListWebhookDeliveriesParams) (delivery.Filter, error) {
+func filterOf(p ListWebhookDeliveriesParams) (delivery.Filter, error) {
 	f := delivery.Filter{Status: delivery.Status(p.Status), EventType: p.EventType}
 	var v web.Validation
-	if f.EventType != "" && v.Text("", "event_type", f.EventType) && !slices.ContainsFunc(h.EventTypes, func(t openapi.EventType) bool { return t.Name == f.EventType }) {
+	if f.EventType != "" && v.Text("", "event_type", f.EventType) && !slices.ContainsFunc(openapi.EventTypes(), func(t openapi.EventType) bool { return t.Name == f.EventType }) {
 		return f, unknownEvent(&subscription.UnknownEventError{Pattern: f.EventType})
 	}
 	web.OneOf(&v, "status", f.Status, delivery.Statuses...)

@@ -51,8 +51,6 @@ type Service interface {
 type Handlers struct {
 	Service Service
 	Cursors *web.Cursors
-	// EventTypes are the types of all events.
-	EventTypes []openapi.EventType
 }
 
 var _ StrictServerInterface = (*Handlers)(nil)
@@ -217,7 +215,7 @@ func (h *Handlers) TestWebhookSubscription(ctx context.Context, request TestWebh
 // ListEventTypes lists the types of events.
 func (h *Handlers) ListEventTypes(ctx context.Context, request ListEventTypesRequestObject) (ListEventTypesResponseObject, error) {
 	info := web.InfoOf(ctx)
-	page, limit, next, err := web.Page(h.Cursors, info.Tenant.ID, []string{"listEventTypes"}, request.Params.Limit, request.Params.Cursor, h.EventTypes, func(t openapi.EventType) string { return t.Name })
+	page, limit, next, err := web.Page(h.Cursors, info.Tenant.ID, []string{"listEventTypes"}, request.Params.Limit, request.Params.Cursor, openapi.EventTypes(), func(t openapi.EventType) string { return t.Name })
 	if err != nil {
 		return nil, err
 	}

@@ -70,6 +70,12 @@ func bootstrap(ctx context.Context, s *server.Server, b bootstrapOptions, file s
 		BaseURL: b.BaseURL, ControlURL: b.ControlURL,
 		Admin: account{b.AdminEmail, rand.Text()}, Owner: account{b.OwnerEmail, rand.Text()},
 	}
+	// The transaction below decides. This saves the time of the hashes.
+	if _, err := s.Organizations.FirstTenant(ctx); err == nil {
+		return credentials{}, errHasTenant
+	} else if !errors.Is(err, controlplane.ErrTenantNotFound) {
+		return credentials{}, err
+	}
 	adminHash, err := password.NewHash(ctx, c.Admin.Password)
 	if err != nil {
 		return credentials{}, err

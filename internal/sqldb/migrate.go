@@ -53,12 +53,7 @@ func (db *DB) Migrate(ctx context.Context, all ...Migrations) error {
 	if db.isNewest(ctx, all) {
 		return nil
 	}
-	for _, m := range all {
-		if err := db.backend.migrate(ctx, m); err != nil {
-			return fmt.Errorf("migrate %s: %w", m.Owner, err)
-		}
-	}
-	return nil
+	return db.backend.migrate(ctx, all)
 }
 
 // isNewest reports whether all tables have their newest version. It asks for all owners at once,
@@ -100,20 +95,22 @@ func (db *DB) isNewest(ctx context.Context, all []Migrations) bool {
 	return rows.Err() == nil && len(newest) == 0
 }
 
-func (l *lite) migrate(ctx context.Context, m Migrations) (err error) {
+func (l *lite) migrate(ctx context.Context, all []Migrations) (err error) {
 	if err := l.acquire(ctx); err != nil {
 		return err
 	}
 	defer l.release()
-	pool, err := openPool(l.path, 1)
+	// Not every commit is synced: what a power failure undoes of the newest ones, the next start
+	// does again, and the next commit that is synced follows all of them in the log.
+	pool, err := openPool(l.path, 1, "synchronous(NORMAL)")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, pool.Close()) }()
-	return up(ctx, goose.DialectSQLite3, pool, m)
+	return up(ctx, goose.DialectSQLite3, pool, all)
 }
 
-func (pg *postgres) migrate(ctx context.Context, m Migrations) (err error) {
+func (pg *postgres) migrate(ctx context.Context, all []Migrations) (err error) {
 	// A row in a table, because advisory locks do nothing on CockroachDB.
 	locker, err := lock.NewPostgresTableLocker(
 		lock.WithTableLockTimeout(200*time.Millisecond, 1500), // five minutes
@@ -125,17 +122,21 @@ func (pg *postgres) migrate(ctx context.Context, m Migrations) (err error) {
 	// another, and the pool may be smaller than that.
 	pool := stdlib.OpenDB(*pg.pool.Config().ConnConfig)
 	defer func() { err = errors.Join(err, pool.Close()) }()
-	return up(ctx, goose.DialectPostgres, pool, m, goose.WithLocker(locker))
+	return up(ctx, goose.DialectPostgres, pool, all, goose.WithLocker(locker))
 }
 
-func up(ctx context.Context, dialect goose.Dialect, pool *sql.DB, m Migrations, options ...goose.ProviderOption) error {
-	options = append(options, goose.WithTableName("goose_"+m.Owner), goose.WithDisableGlobalRegistry(true))
-	provider, err := goose.NewProvider(dialect, pool, m.FS, options...)
-	if err != nil {
-		return err
+func up(ctx context.Context, dialect goose.Dialect, pool *sql.DB, all []Migrations, options ...goose.ProviderOption) error {
+	for _, m := range all {
+		of := append(options[:len(options):len(options)], goose.WithTableName("goose_"+m.Owner), goose.WithDisableGlobalRegistry(true))
+		provider, err := goose.NewProvider(dialect, pool, m.FS, of...)
+		if err == nil {
+			_, err = provider.Up(ctx)
+		}
+		if err != nil {
+			return fmt.Errorf("migrate %s: %w", m.Owner, err)
+		}
 	}
-	_, err = provider.Up(ctx)
-	return err
+	return nil
 }
 
 // overlay is the common folder with a dialect's folder laid over it.

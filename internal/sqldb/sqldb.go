@@ -94,7 +94,7 @@ type backend interface {
 	snapshot(ctx context.Context, fn func(*Tx) error) error
 	// If first is nil, the transaction can begin with its commit.
 	pipeline(ctx context.Context, first *Batch) (pipeline, error)
-	migrate(ctx context.Context, m Migrations) error
+	migrate(ctx context.Context, all []Migrations) error
 	close() error
 }
 

@@ -16,11 +16,13 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"stonetown/api/openapi"
+	"stonetown/api/openapi/internal/parse"
 )
 
 // Test tests the forms of a document, and that it has at least least examples, all of them valid.
 func Test(t *testing.T, d openapi.Document, least int) {
 	t.Run("JSON", func(t *testing.T) { testJSON(t, d) })
+	t.Run("operations", func(t *testing.T) { testOperations(t, d) })
 	t.Run("collection", func(t *testing.T) { testCollection(t, d) })
 	t.Run("examples", func(t *testing.T) { testExamples(t, d, least) })
 }
@@ -47,6 +49,17 @@ func testJSON(t *testing.T, d openapi.Document) {
 	}
 	if !reflect.DeepEqual(fromJSON, fromYAML) {
 		t.Error("the JSON form differs from the document")
+	}
+}
+
+// testOperations requires that the operations are those of the document.
+func testOperations(t *testing.T, d openapi.Document) {
+	operations, err := parse.Operations(d.YAML)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(d.Operations, operations) {
+		t.Error("operations.gen.go differs from the document: run `go generate ./api/...`")
 	}
 }
 
@@ -81,11 +94,7 @@ func testCollection(t *testing.T, d openapi.Document) {
 		}
 	}
 	walk(c)
-	operations, err := d.Operations()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, op := range operations {
+	for _, op := range d.Operations {
 		key := op.Method + " " + op.Path
 		body, ok := found[key]
 		switch {

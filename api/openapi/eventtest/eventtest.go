@@ -45,7 +45,7 @@ type schemas struct {
 // catalogue has the schemas of data, at the names of the types.
 var catalogue = sync.OnceValue(func() *schemas {
 	s := newSchemas()
-	for _, e := range types() {
+	for _, e := range openapi.EventTypes() {
 		s.add(e.Name, e.Schema)
 	}
 	return s
@@ -62,19 +62,11 @@ var bodies = sync.OnceValue(func() *schemas {
 	return s
 })
 
-var types = sync.OnceValue(func() []openapi.EventType {
-	types, err := openapi.EventTypes()
-	if err != nil {
-		panic(err)
-	}
-	return types
-})
-
 func newSchemas() *schemas {
 	s := &schemas{compiler: jsonschema.NewCompiler(), known: map[string]bool{}, compiled: map[string]*jsonschema.Schema{}}
 	s.compiler.DefaultDraft(jsonschema.Draft2020)
 	s.compiler.AssertFormat()
-	for _, e := range types() {
+	for _, e := range openapi.EventTypes() {
 		s.known[e.Name] = true
 	}
 	return s

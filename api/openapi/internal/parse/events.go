@@ -1,4 +1,4 @@
-package openapi
+package parse
 
 import (
 	"bytes"
@@ -19,23 +19,22 @@ type EventType struct {
 	Schema json.RawMessage
 }
 
-// EventTypes returns the types of all events, in the order of the section webhooks of
-// [DataPlane]. It parses the document.
-func EventTypes() ([]EventType, error) {
+// EventTypes returns the types of all events, in the order of the section webhooks of a document.
+func EventTypes(document []byte) ([]EventType, error) {
 	var doc struct {
 		Webhooks   yaml.Node `yaml:"webhooks"`
 		Components struct {
 			Schemas map[string]yaml.Node `yaml:"schemas"`
 		} `yaml:"components"`
 	}
-	if err := yaml.Unmarshal(DataPlane.YAML, &doc); err != nil {
-		return nil, fmt.Errorf("openapi: %w", err)
+	if err := yaml.Unmarshal(document, &doc); err != nil {
+		return nil, err
 	}
 	var types []EventType
 	for i := 0; i < len(doc.Webhooks.Content); i += 2 {
 		t, err := eventType(doc.Webhooks.Content[i].Value, doc.Webhooks.Content[i+1], doc.Components.Schemas)
 		if err != nil {
-			return nil, fmt.Errorf("openapi: webhook %s: %w", t.Name, err)
+			return nil, fmt.Errorf("webhook %s: %w", t.Name, err)
 		}
 		types = append(types, t)
 	}
