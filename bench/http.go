@@ -229,6 +229,9 @@ func (h *HTTP) Prepare(questions []Question) Call {
 		batch := wireBatch{Subject: wireOf(questions[0].Subject), Checks: make([]wireCheck, len(questions))}
 		for i, q := range questions {
 			batch.Checks[i] = wireCheck{nil, q.Action, wireResource{q.Resource.Type, q.Resource.ID}}
+			if subject := wireOf(q.Subject); subject != batch.Subject {
+				batch.Checks[i].Subject = &subject
+			}
 		}
 		body = batch
 	}

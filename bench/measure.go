@@ -93,13 +93,11 @@ func load(ctx context.Context, t Target, w Workload, progress func(written int))
 	if len(batch) > 0 {
 		write(batch)
 	}
-	if err := group.Wait(); err != nil {
-		return Figure{}, err
-	}
+	err := group.Wait()
 	return Figure{
 		Target: t.Name(), Workload: w.Name(), Measure: bulkLoad, Workers: loaders, PerCall: limit, Calls: calls.Load(),
 		PerSecond: float64(written.Load()) / time.Since(began).Seconds(),
-	}, nil
+	}, err
 }
 
 // meter measures a figure, in one run or in several.
@@ -199,17 +197,19 @@ func (m *meter) take(ctx context.Context, duration time.Duration) (Figure, error
 }
 
 // interleave runs meters alternately, a part of the duration each time, so that other load
-// of the machine affects all of them.
-func interleave(ctx context.Context, duration time.Duration, meters ...*meter) error {
+// of the machine affects all of them. It returns the error of each; one that failed does not
+// run again.
+func interleave(ctx context.Context, duration time.Duration, meters ...*meter) []error {
 	const parts = 6
+	failed := make([]error, len(meters))
 	for range parts {
-		for _, m := range meters {
-			if err := m.run(ctx, duration/parts); err != nil {
-				return err
+		for i, m := range meters {
+			if failed[i] == nil {
+				failed[i] = m.run(ctx, duration/parts)
 			}
 		}
 	}
-	return nil
+	return failed
 }
 
 // prepared is the number of questions that a worker repeats. They are drawn before the
@@ -237,17 +237,37 @@ func checking(t Target, w Workload, workers int, change func(*Figure)) *meter {
 	})
 }
 
-// batches measures batches of checks about one subject.
-func batches(ctx context.Context, t Target, w Workload, size, workers int, duration time.Duration) (Figure, error) {
-	f := Figure{Target: t.Name(), Workload: w.Name(), Measure: "batch", Workers: workers, PerCall: size}
+// batchSize is the number of checks of a batch.
+const batchSize = 500
+
+// batches returns the meter of batches of checks about one subject, or of checks drawn one
+// by one.
+func batches(t Target, w Workload, mixed bool, workers int) *meter {
+	f := Figure{Target: t.Name(), Workload: w.Name(), Measure: "batch", Workers: workers, PerCall: batchSize}
+	if mixed {
+		f.Measure = "batch of many subjects"
+	}
 	return asking(f, t, true, func(worker int) [][]Question {
 		draw := w.Questioner(2, uint64(worker))
-		drawn := make([][]Question, 1+prepared/size)
+		drawn := make([][]Question, 1+prepared/batchSize)
 		for i := range drawn {
-			drawn[i] = draw.Batch(size)
+			if mixed {
+				drawn[i] = nextOf(draw, batchSize)
+			} else {
+				drawn[i] = draw.Batch(batchSize)
+			}
 		}
 		return drawn
-	}).take(ctx, duration)
+	})
+}
+
+// nextOf draws questions one by one.
+func nextOf(draw Questioner, n int) []Question {
+	questions := make([]Question, n)
+	for i := range questions {
+		questions[i] = draw.Next()
+	}
+	return questions
 }
 
 // asking returns the meter of calls that ask questions, and optionally compares the
@@ -281,9 +301,9 @@ func wrong(q *Question, allowed bool) error {
 	return fmt.Errorf("wrong answer: may %s %s %s? got %v, the oracle answers %v", q.Subject, q.Action, q.Resource, allowed, q.Allowed)
 }
 
-// writes measures calls of which one in every writes a tuple. The next call checks that
+// writing returns the meter of calls of which one in every writes a tuple. The next call checks that
 // tuple, and must reflect the write; the others are the calls of [checks].
-func writes(ctx context.Context, t Target, w Growing, every, workers int, duration time.Duration) (Figure, error) {
+func writing(t Target, w Growing, every, workers int) *meter {
 	f := Figure{Target: t.Name(), Workload: w.Name(), Measure: "write", Workers: workers, PerCall: 1}
 	if every > 1 {
 		f.Measure = fmt.Sprintf("check, every %dth call a write", every)
@@ -309,5 +329,5 @@ func writes(ctx context.Context, t Target, w Growing, every, workers int, durati
 			}
 			return err
 		}
-	}).take(ctx, duration)
+	})
 }

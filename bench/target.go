@@ -22,8 +22,8 @@ type Target interface {
 	Write(ctx context.Context, tuples []tuplestore.Tuple) error
 	// Warm sends checks until the tuples are in memory.
 	Warm(ctx context.Context, w Workload) error
-	// Prepare returns a call that asks questions about one subject, encoded in advance so
-	// that this is not measured. The call may be repeated, but not concurrently.
+	// Prepare returns a call that asks questions, encoded in advance so that this is not
+	// measured. The call may be repeated, but not concurrently.
 	Prepare(questions []Question) Call
 }
 
@@ -76,7 +76,11 @@ func (p *InProcess) Warm(ctx context.Context, w Workload) error {
 func (p *InProcess) Prepare(questions []Question) Call {
 	req := engine.CheckRequest{Subject: questions[0].Subject}
 	for _, q := range questions {
-		req.Queries = append(req.Queries, engine.Query{Resource: q.Resource, Action: q.Action})
+		query := engine.Query{Resource: q.Resource, Action: q.Action}
+		if q.Subject != req.Subject {
+			query.Subject = &q.Subject
+		}
+		req.Queries = append(req.Queries, query)
 	}
 	var res engine.CheckResponse
 	allowed := make([]bool, len(questions))
