@@ -151,6 +151,9 @@ func (d *Docs) Zipf() Workload { return docsZipf{d} }
 
 type docsZipf struct{ *Docs }
 
+// docs implements [onDocs], here and in what embeds it.
+func (d *Docs) docs() *Docs { return d }
+
 func (docsZipf) Name() string { return "docs-zipf" }
 
 func (z docsZipf) Questioner(seed, worker uint64) Questioner {

@@ -68,7 +68,7 @@ func newInProcess(tb testing.TB, store tuplestore.Store, c engine.Config) *InPro
 		tb.Fatal(err)
 	}
 	tb.Cleanup(e.Close)
-	return &InProcess{Engine: e, Tenant: "tnt_bench"}
+	return &InProcess{Engine: e, Store: store, Tenant: "tnt_bench"}
 }
 
 func loadAll(tb testing.TB, t Target, w Workload) {

@@ -57,15 +57,24 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 			if n, ok := w.(tenants); ok {
 				t = &tenanted{t.(*InProcess), n}
 			}
-			r.workload(ctx, w, []int{1, runtime.GOMAXPROCS(0)}, t)
+			if w, ok := w.(special); ok {
+				w.measure(ctx, r, t)
+			} else {
+				r.workload(ctx, w, []int{1, runtime.GOMAXPROCS(0)}, t)
+			}
 		}
 		if remote := o.remote(); len(remote) > 0 {
+			if w, ok := w.(special); ok {
+				w.measure(ctx, r, remote...)
+				continue
+			}
 			r.workload(ctx, w, []int{1, remoteWorkers}, remote...)
 			r.atRate(ctx, w, remote)
 			r.writes(ctx, w, remote)
 		}
 	}
-	if o.HTTP != nil && o.HTTP.email != "" {
+	isDocs := func(w Workload) bool { _, ok := w.(*Docs); return ok }
+	if o.HTTP != nil && o.HTTP.email != "" && slices.ContainsFunc(o.Workloads, isDocs) {
 		r.tokens(ctx, o.HTTP)
 	}
 	return r.report, r.err
@@ -83,7 +92,8 @@ type run struct {
 
 // has reports whether a workload was loaded into a target that has all of them.
 func (r *run) has(t Target, workload string) bool {
-	if _, apart := t.(*InProcess); apart {
+	switch t.(type) {
+	case *InProcess, *tenanted:
 		return false // each in a tenant of its own
 	}
 	return slices.ContainsFunc(r.report.Figures, func(f Figure) bool {
@@ -121,22 +131,17 @@ func (r *run) measure(ctx context.Context, meters ...*meter) {
 	}
 	failed := interleave(ctx, r.Duration, meters...)
 	for i, m := range meters {
-		if r.err == nil {
-			r.figure(m.result(), failed[i])
+		for _, m := range append([]*meter{m}, m.beside...) {
+			if r.err == nil {
+				r.figure(m.result(), failed[i])
+			}
 		}
 	}
 }
 
 // workload loads a workload and measures checks and batches.
 func (r *run) workload(ctx context.Context, w Workload, workers []int, targets ...Target) {
-	for _, t := range targets {
-		r.load(ctx, t, w)
-	}
-	for _, t := range targets {
-		if r.err == nil {
-			r.err = t.Warm(ctx, w)
-		}
-	}
+	r.prepare(ctx, w, targets)
 	// each returns the meters of a measure.
 	each := func(of func(Target) *meter) (meters []*meter) {
 		for _, t := range targets {
@@ -159,12 +164,24 @@ func (r *run) workload(ctx context.Context, w Workload, workers []int, targets .
 	}
 }
 
+// prepare loads a workload and warms the targets.
+func (r *run) prepare(ctx context.Context, w Workload, targets []Target) {
+	for _, t := range targets {
+		r.load(ctx, t, w)
+	}
+	for _, t := range targets {
+		if r.err == nil {
+			r.err = t.Warm(ctx, w)
+		}
+	}
+}
+
 // load writes the tuples, unless another workload with the same tuples was loaded.
 func (r *run) load(ctx context.Context, t Target, w Workload) {
-	if _, same := w.(docsZipf); same && r.has(t, (*Docs)(nil).Name()) {
-		return
+	if on, ok := w.(onDocs); ok {
+		w = on.docs()
 	}
-	if r.err != nil {
+	if r.err != nil || r.has(t, w.Name()) {
 		return
 	}
 	if err := t.Define(ctx, w.Types()); err != nil {
@@ -221,16 +238,24 @@ func (r *run) writes(ctx context.Context, w Workload, targets []Target) {
 // WriteTable writes the report as a table.
 func (r *Report) WriteTable(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "target\tworkload\tmeasure\tat once\tper call\tper second\tp50 µs\tp90 µs\tp99 µs\tp99.9 µs\t")
+	fmt.Fprintln(t, "target\tworkload\tmeasure\tat once\tper call\tper second\tp50 µs\tp90 µs\tp99 µs\tp99.9 µs\treads/1,000\t")
 	for _, f := range r.Figures {
 		if f.Failed != "" {
-			fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\tfailed\t\t\t\t\t\n", f.Target, f.Workload, f.Measure, f.Workers, f.PerCall)
+			fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\tfailed\t\t\t\t\t\t\n", f.Target, f.Workload, f.Measure, f.Workers, f.PerCall)
 			continue
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%.0f\t%.1f\t%.1f\t%.1f\t%.1f\t\n",
-			f.Target, f.Workload, f.Measure, f.Workers, f.PerCall, f.PerSecond, f.P50, f.P90, f.P99, f.P999)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%.0f\t%.1f\t%.1f\t%.1f\t%.1f\t%s\t\n",
+			f.Target, f.Workload, f.Measure, f.Workers, f.PerCall, f.PerSecond, f.P50, f.P90, f.P99, f.P999, reads(f.Reads))
 	}
 	return t.Flush()
+}
+
+// reads writes a number of reads; empty for zero.
+func reads(n float64) string {
+	if n == 0 {
+		return ""
+	}
+	return number(n)
 }
 
 // WriteJSON writes the report to a file.

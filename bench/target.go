@@ -33,6 +33,7 @@ type Call func(ctx context.Context) (allowed []bool, err error)
 // InProcess calls an engine in this process.
 type InProcess struct {
 	Engine *engine.Engine
+	Store  tuplestore.Store // the engine's
 	Tenant string
 }
 
@@ -96,4 +97,16 @@ func (p *InProcess) Prepare(questions []Question) Call {
 		}
 		return allowed, nil
 	}
+}
+
+// List implements [Lister].
+func (p *InProcess) List(ctx context.Context, s tuplestore.Subject, typ, relation string, yield func(id string)) error {
+	list, err := p.Engine.ListResources(ctx, p.Tenant, engine.ListResourcesRequest{Subject: s, Type: typ, Action: relation})
+	if err != nil {
+		return err
+	}
+	for _, id := range list.IDs {
+		yield(id)
+	}
+	return nil
 }

@@ -186,7 +186,7 @@ func inProcess(ctx context.Context, dir string, o bench.Options) (report *bench.
 	tenants := 0
 	o.InProcess = func() *bench.InProcess {
 		tenants++
-		return &bench.InProcess{Engine: e, Tenant: fmt.Sprintf("tnt_bench%d", tenants)}
+		return &bench.InProcess{Engine: e, Store: store, Tenant: fmt.Sprintf("tnt_bench%d", tenants)}
 	}
 	return bench.Run(ctx, o)
 }
@@ -211,7 +211,11 @@ func overHTTP(ctx context.Context, server, dir string, o bench.Options) (report 
 		return nil, fmt.Errorf("start echo: %w", err)
 	}
 	o.EchoURL = "http://" + echoAddress
-	target, stop, err := bench.Start(ctx, server, dir)
+	args, err := bench.ServerArgs(o.Workloads)
+	if err != nil {
+		return nil, err
+	}
+	target, stop, err := bench.Start(ctx, server, dir, args...)
 	if err != nil {
 		return nil, err
 	}
