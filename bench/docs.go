@@ -201,9 +201,9 @@ func (q *docsQuestioner) Next() Question {
 	return q.docs.question(u, n)
 }
 
-// Batch implements [Questioner]. The user may view half of the documents asked about, and at
-// least one of a hundred of all, but not all. Without this rule 8 percent of the answers
-// are yes.
+// Batch implements [Questioner]. The user may view half of the documents asked about; a user
+// who may view hardly any, or nearly all, is not asked about. Of documents drawn without regard
+// to the user, 8 percent would be allowed.
 func (q *docsQuestioner) Batch(size int) []Question {
 	var u int
 	var documents [2][]int // that the user may not view, and may

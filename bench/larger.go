@@ -52,6 +52,10 @@ func (l *LargerThanMemory) measure(ctx context.Context, r *run, targets ...Targe
 		if l.part > 0 {
 			memory = (p.Engine.Stats().ResidentBytes - before) / l.part
 		}
+		if memory == 0 {
+			r.err = fmt.Errorf("%s: the tuples are not in memory", l.Name())
+			return
+		}
 		e, err := engine.New(engine.Config{Store: p.Store, ResidentBytes: memory})
 		if err != nil {
 			r.err = err

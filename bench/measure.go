@@ -159,9 +159,8 @@ func (m *meter) take(ctx context.Context, duration time.Duration) (Figure, error
 }
 
 // interleave runs meters alternately, a part of the duration each time, so that other load
-// of the machine affects all of them. One whose calls take
-// longer than a part runs for fewer parts, and one that failed does not run again; the errors
-// are those of the meters.
+// of the machine affects all of them. One whose calls take longer than a part runs for fewer
+// parts, and one that failed does not run again. It returns the error of each.
 func interleave(ctx context.Context, duration time.Duration, meters ...*meter) []error {
 	parts := time.Duration(6)
 	if len(meters) == 1 {
@@ -277,8 +276,8 @@ func wrong(q *Question, allowed bool) error {
 	return fmt.Errorf("wrong answer: may %s %s %s? got %v, the oracle answers %v", q.Subject, q.Action, q.Resource, allowed, q.Allowed)
 }
 
-// writing returns the meter of calls of which one in every writes a tuple. The next call checks that
-// tuple, and must reflect the write; the others are the calls of [checks].
+// writing returns the meter of calls of which one in every writes a tuple. The next call
+// checks that tuple, and must reflect the write; the others are the calls of [checks].
 func writing(t Target, w Growing, every, workers int) *meter {
 	f := Figure{Target: t.Name(), Workload: w.Name(), Measure: "write", Workers: workers, PerCall: 1}
 	if every > 1 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strconv"
 	"strings"
 
@@ -55,6 +56,7 @@ func pages() Workload {
 }
 
 func (s Stalls) measure(ctx context.Context, r *run, targets ...Target) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for _, t := range targets {
 		if _, ok := t.(Lister); ok {
 			r.load(ctx, t, pages())
