@@ -151,6 +151,9 @@ func (d *Docs) Zipf() Workload { return docsZipf{d} }
 
 type docsZipf struct{ *Docs }
 
+// docs implements [onDocs], here and in what embeds it.
+func (d *Docs) docs() *Docs { return d }
+
 func (docsZipf) Name() string { return "docs-zipf" }
 
 func (z docsZipf) Questioner(seed, worker uint64) Questioner {
@@ -198,15 +201,38 @@ func (q *docsQuestioner) Next() Question {
 	return q.docs.question(u, n)
 }
 
-// Batch implements [Questioner].
+// Batch implements [Questioner]. The user may view half of the documents asked about; a user
+// who may view hardly any, or nearly all, is not asked about. Of documents drawn without regard
+// to the user, 8 percent would be allowed.
 func (q *docsQuestioner) Batch(size int) []Question {
-	u, n := q.draw()
+	var u int
+	var documents [2][]int // that the user may not view, and may
+	for min(len(documents[0]), len(documents[1])) < docsDocuments/100 {
+		u, _ = q.draw()
+		documents = q.docs.divide(u)
+	}
 	batch := make([]Question, size)
 	for i := range batch {
-		batch[i] = q.docs.question(u, n)
-		n = q.document()
+		from := documents[q.rand.IntN(2)]
+		batch[i] = q.docs.question(u, from[q.document()%len(from)])
 	}
 	return batch
+}
+
+// divide returns the documents that a user may not view, and those that the user may.
+func (d *Docs) divide(u int) (documents [2][]int) {
+	var folders [docsFolders]bool // that the user may view; a parent comes before its children
+	for n, f := range d.folders {
+		folders[n] = f.owner == u || d.members[f.viewer][u] || f.parent >= 0 && folders[f.parent]
+	}
+	for n, doc := range d.documents {
+		if doc.owner == u || doc.viewer == u || folders[doc.folder] {
+			documents[1] = append(documents[1], n)
+		} else {
+			documents[0] = append(documents[0], n)
+		}
+	}
+	return documents
 }
 
 // draw draws a user and a document.

@@ -76,7 +76,7 @@ func duration(µs float64) string {
 	}
 }
 
-var htmlReport = template.Must(template.New("report").Funcs(template.FuncMap{"number": number, "time": duration}).Parse(`<!doctype html>
+var htmlReport = template.Must(template.New("report").Funcs(template.FuncMap{"number": number, "reads": reads, "time": duration}).Parse(`<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Authorization engines, measured</title>
 <style>
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1d232a }
@@ -92,7 +92,7 @@ td:nth-child(-n+3), th:nth-child(-n+3) { text-align: left }
 {{range .Charts}}<h2>{{.Title}}</h2>
 {{range .Bars}}<div class="bar"><div>{{.Target}}</div><span style="width: {{printf "%.1f" .Width}}%">{{.Text}}{{if .P50}}, p50 {{time .P50}}, p99 {{time .P99}}{{end}}</span></div>
 {{end}}{{end}}
-<table><tr><th>target<th>workload<th>measure<th>at once<th>per call<th>per second<th>p50<th>p90<th>p99<th>p99.9</tr>
-{{range .Figures}}<tr><td>{{.Target}}<td>{{.Workload}}<td>{{.Measure}}<td>{{.Workers}}<td>{{.PerCall}}<td>{{if .Failed}}failed{{else}}{{number .PerSecond}}{{end}}<td>{{time .P50}}<td>{{time .P90}}<td>{{time .P99}}<td>{{time .P999}}</tr>
+<table><tr><th>target<th>workload<th>measure<th>at once<th>per call<th>per second<th>p50<th>p90<th>p99<th>p99.9<th>reads/1,000</tr>
+{{range .Figures}}<tr><td>{{.Target}}<td>{{.Workload}}<td>{{.Measure}}<td>{{.Workers}}<td>{{.PerCall}}<td>{{if .Failed}}failed{{else}}{{number .PerSecond}}{{end}}<td>{{time .P50}}<td>{{time .P90}}<td>{{time .P99}}<td>{{time .P999}}<td>{{reads .Reads}}</tr>
 {{end}}</table></html>
 `))

@@ -205,6 +205,31 @@ func (h *HTTP) Load(ctx context.Context, tuples iter.Seq[tuplestore.Tuple], prog
 	return fmt.Errorf("import: %s: the response ended early", res.Status)
 }
 
+// List implements [Lister].
+func (h *HTTP) List(ctx context.Context, s tuplestore.Subject, typ, relation string, yield func(id string)) error {
+	encoded, err := json.Marshal(map[string]any{"subject": wireOf(s), "type": typ, "action": relation})
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if err := h.send(ctx, "/api/v1/resources/list-resources/stream", encoded, &text); err != nil {
+		return err
+	}
+	for lines := json.NewDecoder(&text); ; {
+		var line struct {
+			ExternalID string          `json:"external_id"`
+			Meta       json.RawMessage `json:"meta"`
+		}
+		if err := lines.Decode(&line); err != nil {
+			return fmt.Errorf("list: %w", err) // the last line has meta
+		}
+		if line.Meta != nil {
+			return nil
+		}
+		yield(line.ExternalID)
+	}
+}
+
 // Warm sends checks until their latency stops decreasing: until the tenant is in memory.
 func (h *HTTP) Warm(ctx context.Context, w Workload) error {
 	best := 0.0
@@ -229,6 +254,9 @@ func (h *HTTP) Prepare(questions []Question) Call {
 		batch := wireBatch{Subject: wireOf(questions[0].Subject), Checks: make([]wireCheck, len(questions))}
 		for i, q := range questions {
 			batch.Checks[i] = wireCheck{nil, q.Action, wireResource{q.Resource.Type, q.Resource.ID}}
+			if subject := wireOf(q.Subject); subject != batch.Subject {
+				batch.Checks[i].Subject = &subject
+			}
 		}
 		body = batch
 	}

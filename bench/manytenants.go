@@ -154,7 +154,7 @@ func (m ManyTenants) measure(ctx context.Context, on database) (rows []ManyTenan
 			}),
 		}
 		runtime.GC()
-		if err := interleave(ctx, m.Duration, meters...); err != nil {
+		if err := errors.Join(interleave(ctx, m.Duration, meters...)...); err != nil {
 			return nil, err
 		}
 		a, b := meters[0].result(), meters[1].result()

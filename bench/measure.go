@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"iter"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -36,70 +35,10 @@ type Figure struct {
 	P90  float64 `json:"p90_us,omitempty"`
 	P99  float64 `json:"p99_us,omitempty"`
 	P999 float64 `json:"p999_us,omitempty"`
+	// Reads is how often an engine in process read from the database for 1,000 units.
+	Reads float64 `json:"reads,omitempty"`
 	// Failed is the error of another engine; the other fields are then meaningless.
 	Failed string `json:"failed,omitempty"`
-}
-
-// loaders is the number of concurrent writes during loading.
-const loaders = 4
-
-// bulkLoad is the measure of [load].
-const bulkLoad = "bulk load"
-
-// Loader is a target that takes all tuples of a workload in one stream.
-type Loader interface {
-	// Load writes tuples. progress is called with the number that is written.
-	Load(ctx context.Context, tuples iter.Seq[tuplestore.Tuple], progress func(written int)) error
-}
-
-// stream loads all tuples in one stream and measures the rate.
-func stream(ctx context.Context, t Target, l Loader, w Workload, progress func(written int)) (Figure, error) {
-	f := Figure{Target: t.Name(), Workload: w.Name(), Measure: bulkLoad, Workers: 1, Calls: 1}
-	began := time.Now()
-	if err := l.Load(ctx, w.Tuples, func(written int) { f.PerCall = written; progress(written) }); err != nil {
-		return f, fmt.Errorf("load: %w", err)
-	}
-	f.PerSecond = float64(f.PerCall) / time.Since(began).Seconds()
-	return f, nil
-}
-
-// load writes all tuples and measures the rate. progress may be called concurrently.
-func load(ctx context.Context, t Target, w Workload, progress func(written int)) (Figure, error) {
-	if l, ok := t.(Loader); ok {
-		return stream(ctx, t, l, w, progress)
-	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(loaders)
-	limit := t.WriteLimit()
-	var written, calls atomic.Int64
-	write := func(batch []tuplestore.Tuple) {
-		group.Go(func() error {
-			if err := t.Write(ctx, batch); err != nil {
-				return fmt.Errorf("write: %w", err)
-			}
-			calls.Add(1)
-			progress(int(written.Add(int64(len(batch)))))
-			return nil
-		})
-	}
-	began := time.Now()
-	var batch []tuplestore.Tuple
-	for tuple := range w.Tuples {
-		if batch = append(batch, tuple); len(batch) == limit {
-			write(batch)
-			batch = nil
-		}
-	}
-	if len(batch) > 0 {
-		write(batch)
-	}
-	if err := group.Wait(); err != nil {
-		return Figure{}, err
-	}
-	return Figure{
-		Target: t.Name(), Workload: w.Name(), Measure: bulkLoad, Workers: loaders, PerCall: limit, Calls: calls.Load(),
-		PerSecond: float64(written.Load()) / time.Since(began).Seconds(),
-	}, nil
 }
 
 // meter measures a figure, in one run or in several.
@@ -108,6 +47,10 @@ type meter struct {
 	calls     []func(context.Context) error // of each worker
 	latencies []*hdrhistogram.Histogram
 	elapsed   time.Duration
+	beside    []*meter // that run at the same time
+
+	reads func() int64 // the counter of reads, if there is one
+	read  int64
 }
 
 // newMeter prepares workers. newWorker returns a worker's call, which has f.PerCall units.
@@ -120,14 +63,27 @@ func newMeter(f Figure, newWorker func(worker int) func(context.Context) error) 
 	return m
 }
 
-// run runs the workers for a duration.
+// run runs the workers for a duration, and the meters beside.
 func (m *meter) run(ctx context.Context, duration time.Duration) error {
+	runtime.GC() // the garbage of earlier measurements must not count
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return m.runAlone(ctx, duration) })
+	for _, b := range m.beside {
+		group.Go(func() error { return b.runAlone(ctx, duration) })
+	}
+	return group.Wait()
+}
+
+func (m *meter) runAlone(ctx context.Context, duration time.Duration) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	f := &m.figure
 	var wg sync.WaitGroup
 	var calls atomic.Int64
-	runtime.GC() // the garbage of earlier measurements must not count
+	var read int64
+	if m.reads != nil {
+		read = m.reads()
+	}
 	began := time.Now()
 	end := began.Add(duration)
 	var interval time.Duration // between the calls of a worker
@@ -161,8 +117,11 @@ func (m *meter) run(ctx context.Context, duration time.Duration) error {
 		})
 	}
 	wg.Wait()
-	m.elapsed += time.Since(began)
+	m.elapsed += max(time.Since(began), duration) // at a rate the last call may be due long before the end
 	f.Calls += calls.Load()
+	if m.reads != nil {
+		m.read += m.reads() - read
+	}
 	if err := context.Cause(ctx); err != nil {
 		return fmt.Errorf("%s, %s: %w", f.Target, f.Measure, err)
 	}
@@ -171,7 +130,7 @@ func (m *meter) run(ctx context.Context, duration time.Duration) error {
 
 // reset forgets the runs so far.
 func (m *meter) reset() {
-	m.figure.Calls, m.elapsed = 0, 0
+	m.figure.Calls, m.elapsed, m.read = 0, 0, 0
 	for _, h := range m.latencies {
 		h.Reset()
 	}
@@ -187,6 +146,7 @@ func (m *meter) result() Figure {
 	f := m.figure
 	f.PerSecond = float64(f.Calls) * float64(f.PerCall) / m.elapsed.Seconds()
 	f.P50, f.P90, f.P99, f.P999 = us(50), us(90), us(99), us(99.9)
+	f.Reads = 1000 * float64(m.read) / float64(max(1, f.Calls*int64(f.PerCall)))
 	return f
 }
 
@@ -199,17 +159,22 @@ func (m *meter) take(ctx context.Context, duration time.Duration) (Figure, error
 }
 
 // interleave runs meters alternately, a part of the duration each time, so that other load
-// of the machine affects all of them.
-func interleave(ctx context.Context, duration time.Duration, meters ...*meter) error {
-	const parts = 6
+// of the machine affects all of them. One whose calls take longer than a part runs for fewer
+// parts, and one that failed does not run again. It returns the error of each.
+func interleave(ctx context.Context, duration time.Duration, meters ...*meter) []error {
+	parts := time.Duration(6)
+	if len(meters) == 1 {
+		parts = 1
+	}
+	failed := make([]error, len(meters))
 	for range parts {
-		for _, m := range meters {
-			if err := m.run(ctx, duration/parts); err != nil {
-				return err
+		for i, m := range meters {
+			if failed[i] == nil && m.elapsed < duration {
+				failed[i] = m.run(ctx, duration/parts)
 			}
 		}
 	}
-	return nil
+	return failed
 }
 
 // prepared is the number of questions that a worker repeats. They are drawn before the
@@ -237,17 +202,38 @@ func checking(t Target, w Workload, workers int, change func(*Figure)) *meter {
 	})
 }
 
-// batches measures batches of checks about one subject.
-func batches(ctx context.Context, t Target, w Workload, size, workers int, duration time.Duration) (Figure, error) {
-	f := Figure{Target: t.Name(), Workload: w.Name(), Measure: "batch", Workers: workers, PerCall: size}
+// batchSize is the number of checks of a batch. preparedBatches are shared out among workers;
+// they are so many that other engines, which keep answers, are not asked the same twice.
+const batchSize, preparedBatches = 500, 1 << 10
+
+// batches returns the meter of batches of checks about one subject, or of checks drawn one
+// by one.
+func batches(t Target, w Workload, mixed bool, workers int) *meter {
+	f := Figure{Target: t.Name(), Workload: w.Name(), Measure: "batch", Workers: workers, PerCall: batchSize}
+	if mixed {
+		f.Measure = "batch of many subjects"
+	}
 	return asking(f, t, true, func(worker int) [][]Question {
 		draw := w.Questioner(2, uint64(worker))
-		drawn := make([][]Question, 1+prepared/size)
+		drawn := make([][]Question, preparedBatches/workers)
 		for i := range drawn {
-			drawn[i] = draw.Batch(size)
+			if mixed {
+				drawn[i] = nextOf(draw, batchSize)
+			} else {
+				drawn[i] = draw.Batch(batchSize)
+			}
 		}
 		return drawn
-	}).take(ctx, duration)
+	})
+}
+
+// nextOf draws questions one by one.
+func nextOf(draw Questioner, n int) []Question {
+	questions := make([]Question, n)
+	for i := range questions {
+		questions[i] = draw.Next()
+	}
+	return questions
 }
 
 // asking returns the meter of calls that ask questions, and optionally compares the
@@ -261,29 +247,38 @@ func asking(f Figure, t Target, compare bool, draw func(worker int) [][]Question
 		}
 		n := 0
 		return func(ctx context.Context) error {
-			questions := drawn[n%len(drawn)]
-			allowed, err := calls[n%len(drawn)](ctx)
+			questions, call := drawn[n%len(drawn)], calls[n%len(drawn)]
 			n++
-			if err != nil || !compare {
+			if !compare {
+				_, err := call(ctx)
 				return err
 			}
-			for i := range questions {
-				if allowed[i] != questions[i].Allowed {
-					return wrong(&questions[i], allowed[i])
-				}
-			}
-			return nil
+			return ask(ctx, call, questions)
 		}
 	})
+}
+
+// ask makes a call and compares the answers.
+func ask(ctx context.Context, call Call, questions []Question) error {
+	allowed, err := call(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range questions {
+		if allowed[i] != questions[i].Allowed {
+			return wrong(&questions[i], allowed[i])
+		}
+	}
+	return nil
 }
 
 func wrong(q *Question, allowed bool) error {
 	return fmt.Errorf("wrong answer: may %s %s %s? got %v, the oracle answers %v", q.Subject, q.Action, q.Resource, allowed, q.Allowed)
 }
 
-// writes measures calls of which one in every writes a tuple. The next call checks that
-// tuple, and must reflect the write; the others are the calls of [checks].
-func writes(ctx context.Context, t Target, w Growing, every, workers int, duration time.Duration) (Figure, error) {
+// writing returns the meter of calls of which one in every writes a tuple. The next call
+// checks that tuple, and must reflect the write; the others are the calls of [checks].
+func writing(t Target, w Growing, every, workers int) *meter {
 	f := Figure{Target: t.Name(), Workload: w.Name(), Measure: "write", Workers: workers, PerCall: 1}
 	if every > 1 {
 		f.Measure = fmt.Sprintf("check, every %dth call a write", every)
@@ -309,5 +304,5 @@ func writes(ctx context.Context, t Target, w Growing, every, workers int, durati
 			}
 			return err
 		}
-	}).take(ctx, duration)
+	})
 }

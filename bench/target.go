@@ -22,8 +22,8 @@ type Target interface {
 	Write(ctx context.Context, tuples []tuplestore.Tuple) error
 	// Warm sends checks until the tuples are in memory.
 	Warm(ctx context.Context, w Workload) error
-	// Prepare returns a call that asks questions about one subject, encoded in advance so
-	// that this is not measured. The call may be repeated, but not concurrently.
+	// Prepare returns a call that asks questions, encoded in advance so that this is not
+	// measured. The call may be repeated, but not concurrently.
 	Prepare(questions []Question) Call
 }
 
@@ -33,6 +33,7 @@ type Call func(ctx context.Context) (allowed []bool, err error)
 // InProcess calls an engine in this process.
 type InProcess struct {
 	Engine *engine.Engine
+	Store  tuplestore.Store // the engine's
 	Tenant string
 }
 
@@ -77,7 +78,11 @@ func (p *InProcess) Warm(ctx context.Context, w Workload) error {
 func (p *InProcess) Prepare(questions []Question) Call {
 	req := engine.CheckRequest{Subject: questions[0].Subject}
 	for _, q := range questions {
-		req.Queries = append(req.Queries, engine.Query{Resource: q.Resource, Action: q.Action})
+		query := engine.Query{Resource: q.Resource, Action: q.Action}
+		if q.Subject != req.Subject {
+			query.Subject = &q.Subject
+		}
+		req.Queries = append(req.Queries, query)
 	}
 	var res engine.CheckResponse
 	allowed := make([]bool, len(questions))
@@ -93,4 +98,16 @@ func (p *InProcess) Prepare(questions []Question) Call {
 		}
 		return allowed, nil
 	}
+}
+
+// List implements [Lister].
+func (p *InProcess) List(ctx context.Context, s tuplestore.Subject, typ, relation string, yield func(id string)) error {
+	list, err := p.Engine.ListResources(ctx, p.Tenant, engine.ListResourcesRequest{Subject: s, Type: typ, Action: relation})
+	if err != nil {
+		return err
+	}
+	for _, id := range list.IDs {
+		yield(id)
+	}
+	return nil
 }

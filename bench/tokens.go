@@ -66,12 +66,7 @@ func (r *run) tokens(ctx context.Context, h *HTTP) {
 			echo.HTTP = &HTTP{BaseURL: r.EchoURL, client: newClient(n)}
 			meters = append(meters, echo.posting(echoName, measures[0].name, n, tokenPath, measures[0].form))
 		}
-		if r.err == nil {
-			r.err = interleave(ctx, r.Duration, meters...)
-		}
-		for _, m := range meters {
-			r.figure(func() (Figure, error) { return m.result(), nil })
-		}
+		r.measure(ctx, meters...)
 	}
 }
 

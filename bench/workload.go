@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"fmt"
 	"path"
 	"strings"
@@ -38,11 +39,24 @@ func Workloads() []Workload {
 	}
 }
 
+// special is a workload with measurements of its own.
+type special interface {
+	Workload
+	measure(ctx context.Context, r *run, targets ...Target)
+}
+
+// onDocs is a workload with the tuples of [Docs].
+type onDocs interface {
+	docs() *Docs
+}
+
 // Choose returns the workloads whose names match one of the patterns, separated by
 // commas, such as "docs,chain-*".
 func Choose(patterns string) ([]Workload, error) {
 	var chosen []Workload
 	all := Workloads()
+	docs := all[0].(*Docs)
+	all = append(all, Load{docs}, Stalls{docs}, NewLargerThanMemory(docs))
 	for pattern := range strings.SplitSeq(patterns, ",") {
 		before := len(chosen)
 		for _, w := range all {

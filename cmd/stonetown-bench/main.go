@@ -29,6 +29,7 @@ func main() {
 	here := flag.String("in-process", "*", "the workloads measured in process: patterns of names, separated by commas")
 	over := flag.String("http", "docs", "the workloads measured over HTTP")
 	out := flag.String("out", "bench.json", "where to write the figures as JSON; empty for nowhere")
+	page := flag.String("html", "", "where to write the figures as a page; empty for nowhere")
 	duration := flag.Duration("duration", 3*time.Second, "how long each figure is measured")
 	fairness := flag.Bool("fairness", false, "measure one tenant's checks while another tenant does its worst, and nothing else")
 	tenants := flag.Int("tenants", 0, "measure a deployment with so many tenants beside one with a single tenant, and nothing else")
@@ -53,7 +54,7 @@ func main() {
 	case *webhooks != "":
 		err = measureWebhooks(ctx, bench.Webhooks{PostgresURL: *postgres, Measures: *webhooks, Duration: *duration, Progress: progress}, *profile)
 	default:
-		err = run(ctx, *server, *here, *over, *out, *duration)
+		err = run(ctx, *server, *here, *over, *out, *page, *duration)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "stonetown-bench:", err)
@@ -125,12 +126,16 @@ func measureWebhooks(ctx context.Context, w bench.Webhooks, profile string) (err
 
 func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
 
-func run(ctx context.Context, server, inProcessNames, httpNames, out string, duration time.Duration) (err error) {
+func run(ctx context.Context, server, inProcessNames, httpNames, out, page string, duration time.Duration) (err error) {
 	here, err := bench.Choose(inProcessNames)
 	if err != nil {
 		return err
 	}
 	over, err := bench.Choose(httpNames)
+	if err != nil {
+		return err
+	}
+	args, err := bench.ServerArgs(over)
 	if err != nil {
 		return err
 	}
@@ -147,7 +152,7 @@ func run(ctx context.Context, server, inProcessNames, httpNames, out string, dur
 	}
 	if server != "" {
 		o.Workloads = over
-		over, err := overHTTP(ctx, server, dir, o)
+		over, err := overHTTP(ctx, server, args, dir, o)
 		if err != nil {
 			return err
 		}
@@ -155,6 +160,11 @@ func run(ctx context.Context, server, inProcessNames, httpNames, out string, dur
 	}
 	if err := report.WriteTable(os.Stdout); err != nil {
 		return err
+	}
+	if page != "" {
+		if err := report.WriteHTML(page); err != nil {
+			return err
+		}
 	}
 	if out == "" {
 		return nil
@@ -186,13 +196,13 @@ func inProcess(ctx context.Context, dir string, o bench.Options) (report *bench.
 	tenants := 0
 	o.InProcess = func() *bench.InProcess {
 		tenants++
-		return &bench.InProcess{Engine: e, Tenant: fmt.Sprintf("tnt_bench%d", tenants)}
+		return &bench.InProcess{Engine: e, Store: store, Tenant: fmt.Sprintf("tnt_bench%d", tenants)}
 	}
 	return bench.Run(ctx, o)
 }
 
 // overHTTP starts the echo and the product as separate processes and measures both.
-func overHTTP(ctx context.Context, server, dir string, o bench.Options) (report *bench.Report, err error) {
+func overHTTP(ctx context.Context, server string, args []string, dir string, o bench.Options) (report *bench.Report, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -211,7 +221,7 @@ func overHTTP(ctx context.Context, server, dir string, o bench.Options) (report 
 		return nil, fmt.Errorf("start echo: %w", err)
 	}
 	o.EchoURL = "http://" + echoAddress
-	target, stop, err := bench.Start(ctx, server, dir)
+	target, stop, err := bench.Start(ctx, server, dir, args...)
 	if err != nil {
 		return nil, err
 	}

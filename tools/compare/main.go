@@ -59,9 +59,12 @@ func run(ctx context.Context) (err error) {
 			return err
 		}
 		defer os.RemoveAll(dir)
-		var more []string
+		more, err := bench.ServerArgs(o.Workloads)
+		if err != nil {
+			return err
+		}
 		if *database != "" {
-			more = []string{"--database-url", *database}
+			more = append(more, "--database-url", *database)
 		}
 		target, stop, err := bench.Start(ctx, *server, dir, more...)
 		if err != nil {

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"stonetown/bench"
 	"stonetown/schema"
@@ -138,16 +140,18 @@ func (f *openFGA) Write(ctx context.Context, tuples []tuplestore.Tuple) error {
 func (f *openFGA) Warm(ctx context.Context, w bench.Workload) error { return warm(ctx, f, w) }
 
 // fgaBatch is the maximum number of checks in one of its requests.
-const fgaBatch = 50
+const (
+	fgaBatch       = 50
+	fgaConsistency = "HIGHER_CONSISTENCY"
+)
 
 // Prepare encodes the questions, as one check or as so many calls as they take.
 func (f *openFGA) Prepare(questions []bench.Question) bench.Call {
-	const consistency = "HIGHER_CONSISTENCY"
 	allowed := make([]bool, len(questions))
 	if len(questions) == 1 {
 		q := &questions[0]
 		body := map[string]any{
-			"authorization_model_id": f.model, "consistency": consistency,
+			"authorization_model_id": f.model, "consistency": fgaConsistency,
 			"tuple_key": fgaTupleOf(q.Resource, relationOf(q.Action), q.Subject),
 		}
 		encoded := mustEncode(body)
@@ -166,7 +170,7 @@ func (f *openFGA) Prepare(questions []bench.Question) bench.Call {
 				"tuple_key": fgaTupleOf(q.Resource, relationOf(q.Action), q.Subject), "correlation_id": strconv.Itoa(start + i),
 			})
 		}
-		calls = append(calls, mustEncode(map[string]any{"authorization_model_id": f.model, "consistency": consistency, "checks": checks}))
+		calls = append(calls, mustEncode(map[string]any{"authorization_model_id": f.model, "consistency": fgaConsistency, "checks": checks}))
 	}
 	return func(ctx context.Context) ([]bool, error) {
 		answers := 0
@@ -196,6 +200,30 @@ func (f *openFGA) Prepare(questions []bench.Question) bench.Call {
 	}
 }
 
+// List implements [bench.Lister]. OpenFGA ends a list after three seconds by default.
+func (f *openFGA) List(ctx context.Context, s tuplestore.Subject, typ, relation string, yield func(id string)) error {
+	user := fgaTupleOf(tuplestore.Object{}, "", s).User
+	return f.exchange(ctx, f.url+"/streamed-list-objects", mustEncode(map[string]string{
+		"authorization_model_id": f.model, "consistency": fgaConsistency, "type": typ, "relation": relation, "user": user,
+	}), func(body io.Reader) error {
+		for lines := json.NewDecoder(body); ; {
+			var line struct {
+				Result *struct{ Object string }
+				Error  any
+			}
+			if err := lines.Decode(&line); errors.Is(err, io.EOF) {
+				return nil
+			} else if err != nil {
+				return err
+			}
+			if line.Result == nil {
+				return fmt.Errorf("list: %v", line.Error)
+			}
+			yield(strings.TrimPrefix(line.Result.Object, typ+":"))
+		}
+	})
+}
+
 func mustEncode(v any) []byte {
 	encoded, err := json.Marshal(v)
 	if err != nil {
@@ -209,6 +237,17 @@ func (f *openFGA) post(ctx context.Context, url string, body, into any) error {
 }
 
 func (f *openFGA) send(ctx context.Context, url string, body []byte, into any) error {
+	return f.exchange(ctx, url, body, func(answer io.Reader) error {
+		text, err := io.ReadAll(answer)
+		if err != nil || into == nil {
+			return err
+		}
+		return json.Unmarshal(text, into)
+	})
+}
+
+// exchange posts a body and reads the answer.
+func (f *openFGA) exchange(ctx context.Context, url string, body []byte, read func(answer io.Reader) error) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return err
@@ -219,15 +258,9 @@ func (f *openFGA) send(ctx context.Context, url string, body []byte, into any) e
 		return err
 	}
 	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		return err
-	}
 	if res.StatusCode >= 300 {
-		return fmt.Errorf("%s: %s: %.300s", url, res.Status, text)
+		text, err := io.ReadAll(io.LimitReader(res.Body, 300))
+		return errors.Join(fmt.Errorf("%s: %s: %s", url, res.Status, text), err)
 	}
-	if into == nil {
-		return nil
-	}
-	return json.Unmarshal(text, into)
+	return read(res.Body)
 }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -164,6 +166,29 @@ func (s *spiceDB) Prepare(questions []bench.Question) bench.Call {
 			allowed[i] = pair.GetItem().Permissionship == v1.CheckPermissionResponse_PERMISSIONSHIP_HAS_PERMISSION
 		}
 		return allowed, nil
+	}
+}
+
+// List implements [bench.Lister].
+func (s *spiceDB) List(ctx context.Context, subject tuplestore.Subject, typ, relation string, yield func(id string)) error {
+	stream, err := s.client.LookupResources(ctx, &v1.LookupResourcesRequest{
+		Consistency:        &v1.Consistency{Requirement: &v1.Consistency_FullyConsistent{FullyConsistent: true}},
+		ResourceObjectType: typ, Permission: relation, Subject: spiceDBSubject(subject),
+	})
+	if err != nil {
+		return err
+	}
+	for {
+		res, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if res.Permissionship == v1.LookupPermissionship_LOOKUP_PERMISSIONSHIP_HAS_PERMISSION {
+			yield(res.ResourceObjectId)
+		}
 	}
 }
 

@@ -1,0 +1,26 @@
+package bench
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"stonetown/engine"
+	"stonetown/internal/sqldb"
+)
+
+// BenchmarkLargerThanMemory runs [LargerThanMemory] on each database, also without memory, and
+// with questions of which some are frequent.
+func BenchmarkLargerThanMemory(b *testing.B) {
+	onEach(b, func(b *testing.B, url string) {
+		d := NewDocs()
+		for i, w := range []*LargerThanMemory{{d, d, 4}, {d, d, 0}, {d, d.Zipf(), 4}, {d, d.Zipf(), 0}} {
+			memory := map[int64]string{4: "a quarter", 0: "none"}[w.part]
+			b.Run(w.draw.Name()+"/"+memory, func(b *testing.B) {
+				p := newInProcess(b, openStore(b, sqldb.Config{URL: url}), engine.Config{})
+				p.Tenant = fmt.Sprint("tnt_", i) // an empty one
+				benchmark(b, p, w, 5*time.Second)
+			})
+		}
+	})
+}

@@ -1,0 +1,62 @@
+package bench
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"stonetown/engine"
+	"stonetown/tuplestore/memstore"
+)
+
+// Workloads with measurements of their own take all of them, and all answers are correct.
+func TestSpecialWorkloads(t *testing.T) {
+	d := NewDocs()
+	for _, c := range []struct {
+		name     string
+		measures []string
+	}{
+		{"load", []string{bulkLoad}},
+		{"stalls", []string{
+			bulkLoad, bulkLoad, "check, alone", "check, beside writes", "write, beside checks",
+			"check, beside writes and heavy requests", "write, beside checks and heavy requests", "list of 150,000", "check of costly conditions",
+		}},
+		{"larger-than-memory", []string{bulkLoad, "check", "check", "batch"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			workloads, err := Choose(c.name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			store := memstore.New(memstore.Config{})
+			t.Cleanup(func() { store.Close() })
+			p := newInProcess(t, store, engine.Config{})
+			report, err := Run(t.Context(), Options{
+				Workloads: workloads, InProcess: func() *InProcess { return p }, Duration: 200 * time.Millisecond, Progress: t.Logf,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var measures []string
+			for _, f := range report.Figures {
+				measures = append(measures, f.Measure)
+				if f.Calls == 0 {
+					t.Errorf("%s: no calls", f.Measure)
+				}
+				if part := c.name == "larger-than-memory" && f.Measure != bulkLoad; part != (f.Reads > 0) {
+					t.Errorf("%s: %.0f reads for 1,000 checks", f.Measure, f.Reads)
+				}
+			}
+			if !slices.Equal(measures, c.measures) {
+				t.Errorf("measures %q, want %q", measures, c.measures)
+			}
+		})
+	}
+
+	if args, err := ServerArgs([]Workload{NewLargerThanMemory(d)}); err != nil || len(args) == 0 {
+		t.Errorf("the server of larger-than-memory gets arguments %q, %v", args, err)
+	}
+	if _, err := ServerArgs([]Workload{d, NewLargerThanMemory(d)}); err == nil {
+		t.Error("the server of docs gets little memory")
+	}
+}

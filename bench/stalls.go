@@ -1,0 +1,197 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"stonetown/engine"
+	"stonetown/internal/fair"
+	"stonetown/schema"
+	"stonetown/schema/condition"
+	"stonetown/tuplestore"
+)
+
+// Stalls is checks of [Docs], due at a rate that the target can easily do: by themselves, beside
+// writes, and beside writes and continuous requests that take long. Those are lists of 150,000
+// resources on all targets that have lists and, in process, checks that evaluate costly
+// conditions.
+type Stalls struct{ *Docs }
+
+// Name implements [Workload].
+func (Stalls) Name() string { return "stalls" }
+
+const (
+	listed        = 150_000 // resources of a list
+	stallsRate    = 2000    // checks a second, if the target can do twice as many
+	stallsWorkers = 4
+	stallsWrites  = 500 // a second
+)
+
+// Lister is a target that lists resources.
+type Lister interface {
+	// List yields the ID of each resource of a type that a subject has a relation to.
+	List(ctx context.Context, s tuplestore.Subject, typ, relation string, yield func(id string)) error
+}
+
+// pages are the resources of the lists; one user may view all of them.
+func pages() Workload {
+	return &shape{
+		name: "pages", users: 1,
+		types: []schema.Type{{Name: "page", Relations: []schema.Relation{{Name: "viewer", Subjects: []schema.SubjectType{{Type: schema.UserType}}}}}},
+		tuples: func(yield func(tuplestore.Tuple) bool) {
+			for n := range listed {
+				if !yield(tuplestore.Tuple{Object: object("page", "p", n), Relation: "viewer", Subject: user(0)}) {
+					return
+				}
+			}
+		},
+		ask: func(r *rand.Rand, u int) Question {
+			return Question{user(u), object("page", "p", r.IntN(listed)), "view", true}
+		},
+	}
+}
+
+func (s Stalls) measure(ctx context.Context, r *run, targets ...Target) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, t := range targets {
+		if _, ok := t.(Lister); ok {
+			r.load(ctx, t, pages())
+		}
+		if p, ok := t.(*InProcess); ok && r.err == nil {
+			fair.AddProcessors(1) // as the server does for what is costly
+			r.err = s.loadGate(ctx, p)
+		}
+	}
+	r.prepare(ctx, s, targets)
+	var alone, writes, busy []*meter
+	for i, t := range targets {
+		if r.err != nil {
+			return
+		}
+		f, err := checks(ctx, t, s, stallsWorkers, r.Duration/2)
+		if err != nil {
+			f.Measure = "check, alone"
+			r.figure(f, err)
+			continue
+		}
+		check := func(measure string) *meter {
+			return checking(t, s, stallsWorkers, func(of *Figure) {
+				of.Measure, of.Rate = measure, min(stallsRate, f.PerSecond/2)
+			})
+		}
+		alone = append(alone, check("check, alone"))
+		beside := check("check, beside writes")
+		beside.beside = []*meter{s.writing(t, 2*i, "write, beside checks")}
+		writes = append(writes, beside)
+		beside = check("check, beside writes and heavy requests")
+		beside.beside = []*meter{s.writing(t, 2*i+1, "write, beside checks and heavy requests")}
+		if l, ok := t.(Lister); ok {
+			beside.beside = append(beside.beside, listing(t, l))
+		}
+		if p, ok := t.(*InProcess); ok {
+			beside.beside = append(beside.beside, s.checkingGate(p))
+		}
+		busy = append(busy, beside)
+	}
+	r.measure(ctx, alone...)
+	r.measure(ctx, writes...)
+	r.measure(ctx, busy...)
+}
+
+// writing returns the meter of writes at a rate. Those of different writers differ.
+func (s Stalls) writing(t Target, writer int, measure string) *meter {
+	f := Figure{Target: t.Name(), Workload: s.Name(), Measure: measure, Workers: 1, PerCall: 1, Rate: stallsWrites}
+	return newMeter(f, func(int) func(context.Context) error {
+		n := 0
+		return func(ctx context.Context) error {
+			n++
+			tuple, _ := s.New(uint64(1_000_000+writer), n)
+			return t.Write(ctx, []tuplestore.Tuple{tuple})
+		}
+	})
+}
+
+// listing returns the meter of lists of all pages.
+func listing(t Target, l Lister) *meter {
+	f := Figure{Target: t.Name(), Workload: Stalls{}.Name(), Measure: "list of " + number(listed), Workers: 1, PerCall: 1}
+	return newMeter(f, func(int) func(context.Context) error {
+		seen := make([]int, listed) // the number of the last list that had the page
+		list := 0
+		return func(ctx context.Context) error {
+			list++
+			found, unknown := 0, ""
+			err := l.List(ctx, user(0), "page", "viewer", func(id string) {
+				n, err := strconv.Atoi(strings.TrimPrefix(id, "p"))
+				if err != nil || n < 0 || n >= listed || seen[n] == list {
+					unknown = id
+					return
+				}
+				seen[n] = list
+				found++
+			})
+			if err == nil && (found != listed || unknown != "") {
+				err = fmt.Errorf("a list of %d of %d pages, and %q", found, listed, unknown)
+			}
+			return err
+		}
+	})
+}
+
+// gated is the number of conditional tuples of the gate; the n-th is about the n-th group.
+const gated = 500
+
+// loadGate creates a resource whose viewers depend on a costly condition.
+func (s Stalls) loadGate(ctx context.Context, p *InProcess) error {
+	gate := schema.Type{
+		Name:      "gate",
+		Relations: []schema.Relation{{Name: "viewer", Subjects: []schema.SubjectType{{Type: schema.GroupType, Relation: schema.GroupMember}}}},
+		Conditions: []condition.Definition{{
+			Name: "loops", Expression: "n >= 0 && l.all(x, l.all(y, x + y > n))",
+			Parameters: []condition.Parameter{{Name: "n", Type: "int"}, {Name: "l", Type: "list<int>"}},
+		}},
+	}
+	if err := p.Define(ctx, append(s.Types(), gate)); err != nil {
+		return err
+	}
+	var ops []engine.WriteOp
+	for n := range gated {
+		ops = append(ops, engine.WriteOp{
+			Resource: object("gate", "", 0), Relation: "viewer", Subject: asSubject(object(schema.GroupType, "g", n), schema.GroupMember),
+			Condition: "loops", Context: fmt.Appendf(nil, `{"n":%d}`, n),
+		})
+	}
+	_, err := p.Engine.Write(ctx, p.Tenant, engine.WriteRequest{Origin: engine.Origin{Actor: "bench"}, Ops: ops})
+	return err
+}
+
+// checkingGate returns the meter of checks that evaluate the conditions of the gate, each in many
+// steps. All of them hold, so that a user passes who is a member of one of the groups.
+func (s Stalls) checkingGate(p *InProcess) *meter {
+	list := make([]any, 10)
+	for i := range list {
+		list[i] = float64(gated + i)
+	}
+	q := Question{Subject: user(1), Resource: object("gate", "", 0), Action: "viewer"}
+	for _, members := range s.members {
+		q.Allowed = q.Allowed || members[1]
+	}
+	f := Figure{Target: p.Name(), Workload: s.Name(), Measure: "check of costly conditions", Workers: 1, PerCall: 1}
+	return newMeter(f, func(int) func(context.Context) error {
+		return func(ctx context.Context) error {
+			res, err := p.Engine.Check(ctx, p.Tenant, engine.CheckRequest{
+				Subject: q.Subject, Queries: []engine.Query{{Resource: q.Resource, Action: q.Action}}, Context: map[string]any{"l": list},
+			})
+			if err != nil {
+				return err
+			}
+			if d := res.Decisions[0]; d.Err != nil || d.Allowed != q.Allowed {
+				return fmt.Errorf("%w (%v)", wrong(&q, d.Allowed), d.Err)
+			}
+			return nil
+		}
+	})
+}
