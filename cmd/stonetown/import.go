@@ -127,6 +127,9 @@ func importBulk(cmd *cobra.Command, file string, fromLine int64, output string, 
 		if line, ok := apiclient.LineOf(err); ok {
 			err = fmt.Errorf("line %d: %w", line, err)
 		}
+		if loaded.Line < fromLine {
+			return fmt.Errorf("%w; no line is stored", err)
+		}
 		return fmt.Errorf("%w; lines before %d are stored: continue with --from-line %[2]d", err, loaded.Line+1)
 	}
 	if output == "json" {

@@ -305,7 +305,7 @@ func TestImportBulk(t *testing.T) {
 		t.Error(out)
 	}
 	want(t, dir, "check", "user:bob", "view", "document:e")
-	if r := on(t, dir, "import", "--bulk", path("bad.ndjson")); r.code != 1 || !strings.Contains(r.errs, "line 2: ") || !strings.Contains(r.errs, "--from-line 1") {
+	if r := on(t, dir, "import", "--bulk", path("bad.ndjson")); r.code != 1 || !strings.Contains(r.errs, "line 2: ") || !strings.Contains(r.errs, "; no line is stored") {
 		t.Errorf("%+v", r)
 	}
 	if out := want(t, dir, "import", "--bulk", "--from-line", "3", "-o", "json", path("bad.ndjson")); !strings.Contains(out, `"line": 3`) || !strings.Contains(out, `"created": 1`) {

@@ -1,14 +1,13 @@
 package client
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
 	"sync"
 	"time"
@@ -67,53 +66,33 @@ func (c *Client) Load(ctx context.Context, r io.Reader, first int64, progress fu
 func (c *Client) load(ctx context.Context, l *loading, token string, stored func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	target := c.base + resourcesPath + "/relations/import?first_line=" + strconv.FormatInt(l.next, 10)
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target, l.body(ctx))
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Authorization", "Bearer "+token)
-	req.Header.Set("Content-Type", "application/x-ndjson")
-	req.Header.Set("Idempotency-Key", l.key)
-	endless := *c.http
-	endless.Timeout = 0
-	resp, err := endless.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-		if err != nil {
-			return &url.Error{Op: http.MethodPost, URL: c.base, Err: err}
-		}
-		return errorOf(resp.StatusCode, resp.Header, text)
-	}
-	c.warnings.of(resp.Header)
-	lines := bufio.NewScanner(resp.Body)
-	lines.Buffer(nil, maxAnswer)
-	for lines.Scan() {
+	path := resourcesPath + "/relations/import?first_line=" + strconv.FormatInt(l.next, 10)
+	header := http.Header{"Authorization": {"Bearer " + token}, "Content-Type": {"application/x-ndjson"}, "Idempotency-Key": {l.key}}
+	err := c.stream(ctx, http.MethodPost, path, header, l.body(ctx), func(text []byte) error {
 		var line loadLine
-		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
+		if err := json.Unmarshal(text, &line); err != nil {
 			return errNotOurs
 		}
 		switch line.Event {
 		case "stored":
 			l.stored(line.Loaded)
 			stored()
-		case "done":
 			return nil
+		case "done":
+			return errDone
 		case "failed":
-			return failedLoad(lines.Bytes())
-		default:
-			return errNotOurs
+			return failedLoad(text)
 		}
+		return errNotOurs
+	})
+	if err == errDone {
+		return nil
 	}
-	if err = lines.Err(); err == nil {
-		err = io.ErrUnexpectedEOF
-	}
-	return &url.Error{Op: http.MethodPost, URL: c.base, Err: err}
+	return err
 }
+
+// errDone ends a stream whose last line was read.
+var errDone = errors.New("done")
 
 // failedLoad returns the error of a last line. It has no status; only errors that can pass have one
 // of those codes.

@@ -1,10 +1,8 @@
 package client
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
-	"io"
 	"net/http"
 	"net/url"
 	"time"
@@ -86,41 +84,15 @@ func (c *Client) follow(ctx context.Context, w Watch, token string, each func(St
 			query.Set(name, value)
 		}
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+resourcesPath+"/watch?"+query.Encode(), nil)
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Authorization", "Bearer "+token)
-	endless := *c.http
-	endless.Timeout = 0
+	header := http.Header{"Authorization": {"Bearer " + token}}
 	alarm := time.AfterFunc(silence, cancel)
 	defer alarm.Stop()
-	resp, err := endless.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-		if err != nil {
-			return &url.Error{Op: http.MethodGet, URL: c.base, Err: err}
-		}
-		return errorOf(resp.StatusCode, resp.Header, text)
-	}
-	lines := bufio.NewScanner(resp.Body)
-	lines.Buffer(nil, maxAnswer)
-	for lines.Scan() {
+	return c.stream(ctx, http.MethodGet, resourcesPath+"/watch?"+query.Encode(), header, nil, func(line []byte) error {
 		alarm.Reset(silence)
 		var ev Stored[Event]
-		if err := json.Unmarshal(lines.Bytes(), &ev); err != nil || ev.Value.ConsistencyToken == "" {
+		if err := json.Unmarshal(line, &ev); err != nil || ev.Value.ConsistencyToken == "" {
 			return errNotOurs
 		}
-		if err := each(ev); err != nil {
-			return err
-		}
-	}
-	if err = lines.Err(); err == nil || ctx.Err() != nil {
-		err = io.ErrUnexpectedEOF // which is repeated, unless the caller's context has ended
-	}
-	return &url.Error{Op: http.MethodGet, URL: c.base, Err: err}
+		return each(ev)
+	})
 }
