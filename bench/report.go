@@ -57,15 +57,15 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 			if n, ok := w.(tenants); ok {
 				t = &tenanted{t.(*InProcess), n}
 			}
-			if w, ok := w.(special); ok {
-				w.measure(ctx, r, t)
+			if s, ok := w.(special); ok {
+				s.measure(ctx, r, t)
 			} else {
 				r.workload(ctx, w, []int{1, runtime.GOMAXPROCS(0)}, t)
 			}
 		}
 		if remote := o.remote(); len(remote) > 0 {
-			if w, ok := w.(special); ok {
-				w.measure(ctx, r, remote...)
+			if s, ok := w.(special); ok {
+				s.measure(ctx, r, remote...)
 				continue
 			}
 			r.workload(ctx, w, []int{1, remoteWorkers}, remote...)

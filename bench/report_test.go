@@ -9,13 +9,14 @@ import (
 	"stonetown/tuplestore/memstore"
 )
 
-// Workloads with measurements of their own take all of them, and all answers are correct.
-func TestSpecialWorkloads(t *testing.T) {
+// All measurements of a workload are taken, and all answers are correct.
+func TestRun(t *testing.T) {
 	d := NewDocs()
 	for _, c := range []struct {
 		name     string
 		measures []string
 	}{
+		{"exclusions", []string{bulkLoad, "check", "check", "batch", "batch of many subjects", "batch", "batch of many subjects"}},
 		{"load", []string{bulkLoad}},
 		{"stalls", []string{
 			bulkLoad, bulkLoad, "check, alone", "check, beside writes", "write, beside checks",
