@@ -37,7 +37,9 @@ var pragmas = []string{
 	"synchronous(FULL)",
 	"foreign_keys(1)",
 	"temp_store(MEMORY)",
-	"wal_autocheckpoint(8192)",     // pages of log before it is folded into the file
+	// Pages of log before it is folded into the file. A bulk load changes the same pages of the
+	// index by subject again and again, and each fold writes and syncs them once.
+	"wal_autocheckpoint(16384)",
 	"journal_size_limit(67108864)", // bytes of log kept on disk afterwards
 }
 
