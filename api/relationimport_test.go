@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -314,4 +315,47 @@ func allOf(t testing.TB, c *client, target string) (items []any) {
 		}
 		cursor = "&cursor=" + next
 	}
+}
+
+// BenchmarkImport measures imports over HTTP of new relations, three of each document, and the
+// time of processors that a relation takes, the client's included.
+func BenchmarkImport(b *testing.B) {
+	const documents = 50_000
+	for name, url := range databases {
+		b.Run(name, func(b *testing.B) {
+			w := newWorld(b, url(b), nil)
+			c := w.tenant(b, "imports")
+			define(b, c)
+			n := 0
+			var took time.Duration
+			for b.Loop() {
+				b.StopTimer()
+				var lines bytes.Buffer
+				for range documents {
+					n++
+					for i := range 3 {
+						fmt.Fprintf(&lines, `{"resource":{"type":"document","external_id":"d%d"},"relation":"viewer","subject":{"type":"user","id":"u%d"}}`+"\n", n, (n*7919+i*2503)%10_000)
+					}
+				}
+				b.StartTimer()
+				before := processorTime(b)
+				a := c.send(b, "POST", relationImportPath, http.Header{"Content-Type": {"application/x-ndjson"}}, lines.Bytes())
+				took += processorTime(b) - before
+				if last := a.lines(b); last[len(last)-1]["created"] != 3.0*documents {
+					b.Fatal(a.text)
+				}
+			}
+			b.ReportMetric(3*documents*float64(b.N)/b.Elapsed().Seconds(), "relations/s")
+			b.ReportMetric(float64(took.Nanoseconds())/(3*documents*float64(b.N))/1000, "cpu-µs/relation")
+		})
+	}
+}
+
+// processorTime is the time of processors that this process has used.
+func processorTime(t testing.TB) time.Duration {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }

@@ -48,7 +48,8 @@ func validate(c *schema.Compiled, req WriteRequest) (tuplestore.Write, error) {
 		}
 		w.Preconditions = append(w.Preconditions, tuplestore.Precondition{Filter: f, Exists: p.MustExist})
 	}
-	w.Ops = make([]tuplestore.Op, 0, len(req.Ops)+1)
+	registered := resourcesOf(req.Ops)
+	w.Ops = make([]tuplestore.Op, 0, len(req.Ops)+len(req.Register)+len(registered))
 	for i, op := range req.Ops {
 		f, err := validateOp(c, op)
 		if err != nil {
@@ -68,19 +69,27 @@ func validate(c *schema.Compiled, req WriteRequest) (tuplestore.Write, error) {
 	for _, o := range req.Register {
 		w.Ops = append(w.Ops, tuplestore.Op{Kind: tuplestore.Create, Tuple: tuplestore.Presence(o)})
 	}
-	var registered tuplestore.Object
-	seen := map[tuplestore.Object]bool{}
-	for _, op := range req.Ops {
-		if op.Delete || op.Resource == registered || seen[op.Resource] {
-			continue
-		}
-		registered = op.Resource
-		if len(req.Ops) > 1 {
-			seen[registered] = true
-		}
-		w.Ops = append(w.Ops, tuplestore.Op{Kind: tuplestore.Create, Tuple: tuplestore.Presence(registered)})
+	for _, o := range registered {
+		w.Ops = append(w.Ops, tuplestore.Op{Kind: tuplestore.Create, Tuple: tuplestore.Presence(o)})
 	}
 	return w, nil
+}
+
+// resourcesOf returns the resources of the relations that ops write, each once.
+func resourcesOf(ops []WriteOp) (resources []tuplestore.Object) {
+	var last tuplestore.Object
+	seen := map[tuplestore.Object]bool{}
+	for _, op := range ops {
+		if op.Delete || op.Resource == last || seen[op.Resource] {
+			continue
+		}
+		last = op.Resource
+		if len(ops) > 1 {
+			seen[last] = true
+		}
+		resources = append(resources, last)
+	}
+	return resources
 }
 
 // others returns what becomes of the other tuples of the node.

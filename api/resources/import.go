@@ -61,6 +61,7 @@ type relationImport struct {
 	lines    *bufio.Reader
 	next     int64 // the number of the next line
 	size     int   // the lines of a chunk
+	ops      int   // of the chunk before
 	total    ImportLine
 }
 
@@ -141,7 +142,11 @@ func (i *relationImport) read(ctx context.Context, chunks chan<- *importChunk) (
 // chunk reads the next chunk. At the end of the body the error is io.EOF. Where a chunk ends
 // depends only on the line with which it begins, so that it is the same when it is sent again.
 func (i *relationImport) chunk(ctx context.Context) (*importChunk, error) {
-	c := &importChunk{first: i.next, last: i.next - 1, hash: sha256.New()}
+	c := &importChunk{
+		ops: make([]engine.WriteOp, 0, i.ops), lines: make([]int64, 0, i.ops),
+		first: i.next, last: i.next - 1, hash: sha256.New(),
+	}
+	defer func() { i.ops = len(c.ops) }()
 	size := 0
 	for n := 0; n < i.size && size < maxChunkBytes; n++ {
 		if err := ctx.Err(); err != nil {

@@ -94,6 +94,27 @@ func TestQueries(t *testing.T) {
 	})
 }
 
+// The numbers of arguments decide, in whichever order they appear.
+func TestArgumentsInAnyOrder(t *testing.T) {
+	onEach(t, func(t *testing.T, db *DB) {
+		for query, want := range map[string]string{
+			`SELECT $1 || $2 || $3 || $2 || $1`:                                "abcba",
+			`SELECT $3 || $1 || $2`:                                            "cab",
+			`SELECT $1 || '$2' || $3 || $2 || $3`:                              "a$2cbc",
+			`SELECT $2 || $3 || $1 || $10 || $4 || $5 || $6 || $7 || $8 || $9`: "bcajdefghi",
+		} {
+			args := []any{"a", "b", "c"}
+			if strings.Contains(query, "$10") {
+				args = append(args, "d", "e", "f", "g", "h", "i", "j")
+			}
+			var got string
+			if err := db.QueryRow(t.Context(), query, args...).Scan(&got); err != nil || got != want {
+				t.Errorf("%s: %q, %v, want %q", query, got, err, want)
+			}
+		}
+	})
+}
+
 func TestTxRollsBack(t *testing.T) {
 	onEach(t, func(t *testing.T, db *DB) {
 		accounts(t, db)

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -36,7 +37,9 @@ var pragmas = []string{
 	"synchronous(FULL)",
 	"foreign_keys(1)",
 	"temp_store(MEMORY)",
-	"wal_autocheckpoint(8192)",     // pages of log before it is folded into the file
+	// Pages of log before it is folded into the file. A bulk load changes the same pages of the
+	// index by subject again and again, and each fold writes and syncs them once.
+	"wal_autocheckpoint(16384)",
 	"journal_size_limit(67108864)", // bytes of log kept on disk afterwards
 }
 
@@ -443,19 +446,30 @@ func (p *litePipeline) end() {
 	p.l.release()
 }
 
-// numbered turns $1 into ?1, outside of quotes.
+// numbered turns $1 into ?1, outside of quotes. SQLite has a list of the parameters with a number,
+// in which the driver looks for each argument, so the number is left out where it is the one that
+// SQLite would choose: the next after the highest.
 func numbered(query string) string {
 	var b strings.Builder
 	quoted := false
-	for i := range len(query) {
+	highest := 0
+	for i := 0; i < len(query); i++ {
 		c := query[i]
 		if c == '\'' {
 			quoted = !quoted
 		}
-		if c == '$' && !quoted {
-			c = '?'
+		if c != '$' || quoted {
+			b.WriteByte(c)
+			continue
 		}
-		b.WriteByte(c)
+		b.WriteByte('?')
+		rest := query[i+1:]
+		digits := rest[:len(rest)-len(strings.TrimLeft(rest, "0123456789"))]
+		number, _ := strconv.Atoi(digits) // SQLite refuses what is not a number
+		if number == highest+1 {
+			i += len(digits)
+		}
+		highest = max(highest, number)
 	}
 	return b.String()
 }

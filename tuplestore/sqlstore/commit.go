@@ -197,10 +197,11 @@ func (a *attempt) begin(group []*request, supposeNew bool) (err error) {
 	for i, r := range group {
 		writes[i] = r.write
 	}
-	needs := apply.NeedsOf(writes...)
+	needsOf := apply.NeedsOf
 	if supposeNew {
-		needs.Tuples = slices.DeleteFunc(needs.Tuples, func(t tuplestore.Tuple) bool { return !t.IsPresence() })
+		needsOf = apply.NeedsOfNew
 	}
+	needs := needsOf(writes...)
 	slices.SortFunc(needs.Tuples, tuplestore.Tuple.Compare) // neighbours share pages
 	batch, err := a.reads(group, needs)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 
 // effects are the changes of a group of writes to the tables.
 type effects struct {
-	created   map[tuplestore.Tuple]version             // to live
+	created   []version                                // to live
+	places    map[tuplestore.Tuple]int                 // in created; nil before the second commit
 	deleted   map[tuplestore.Tuple]tuplestore.Revision // from live to history
 	transient []transient                              // to history, created and deleted within the group
 	commits   []commitRow
@@ -21,16 +22,19 @@ type effects struct {
 	others    bool        // an Also may have written
 }
 
-// version is one existence of a tuple: its qualifier and its origin.
+// version is one existence of a tuple: the change that created it, and its origin.
 type version struct {
-	qualifier tuplestore.Qualifier
-	rev       tuplestore.Revision
-	micros    int64
-	actor     string
+	*tuplestore.Change
+	origin *origin
+}
+
+type origin struct {
+	rev    tuplestore.Revision
+	micros int64
+	actor  string
 }
 
 type transient struct {
-	tuple   tuplestore.Tuple
 	version version
 	end     tuplestore.Revision
 }
@@ -60,21 +64,37 @@ func (e *effects) empty() bool {
 
 // commit adds a write that takes a revision.
 func (e *effects) commit(rev tuplestore.Revision, micros int64, w tuplestore.Write, v *apply.Effect, event string) error {
-	if e.created == nil {
-		e.created = make(map[tuplestore.Tuple]version, len(v.Changes))
-		e.deleted = make(map[tuplestore.Tuple]tuplestore.Revision)
+	if len(e.commits) > 0 && e.places == nil {
+		e.places = make(map[tuplestore.Tuple]int, len(e.created)+len(v.Changes))
+		for i, b := range e.created {
+			e.places[b.Tuple] = i
+		}
 	}
-	for _, c := range v.Changes {
+	by := &origin{rev, micros, w.Actor}
+	e.created = slices.Grow(e.created, len(v.Changes))
+	for i := range v.Changes {
+		c := &v.Changes[i]
 		// A replaced qualifier ends one version and begins the next.
-		if b, ok := e.created[c.Tuple]; ok {
-			delete(e.created, c.Tuple)
-			e.transient = append(e.transient, transient{c.Tuple, b, rev})
+		if place, ok := e.places[c.Tuple]; ok {
+			e.transient = append(e.transient, transient{e.created[place], rev})
+			last := len(e.created) - 1
+			e.created[place] = e.created[last]
+			e.places[e.created[place].Tuple] = place
+			e.created = e.created[:last]
+			delete(e.places, c.Tuple)
 		} else if c.Deleted || v.Updates[c.Tuple] {
+			if e.deleted == nil {
+				e.deleted = make(map[tuplestore.Tuple]tuplestore.Revision)
+			}
 			e.deleted[c.Tuple] = rev
 		}
-		if !c.Deleted {
-			e.created[c.Tuple] = version{c.Qualifier, rev, micros, w.Actor}
+		if c.Deleted {
+			continue
 		}
+		if e.places != nil {
+			e.places[c.Tuple] = len(e.created)
+		}
+		e.created = append(e.created, version{c, by})
 	}
 	changes, err := encodeChanges(v.Changes)
 	if err != nil {
@@ -118,7 +138,7 @@ func (e *effects) batch(dialect sqldb.Dialect, tenant string, before, after tupl
 		queue(func(s *statement) string { return s.deleted(live, keysOf(tuples, key), 0) })
 	}
 	if len(e.transient) > 0 {
-		columns := keysOf(e.transient, func(t transient) [6]string { return key(t.tuple) })
+		columns := keysOf(e.transient, func(t transient) [6]string { return key(t.version.Tuple) })
 		created := make([]version, len(e.transient))
 		ends := column{name: "deleted_rev"}
 		for i, t := range e.transient {
@@ -195,12 +215,8 @@ func (e *effects) rows(tenant string) []sqldb.CopyColumn {
 
 // createdColumns returns the columns of the live tuples to insert, in primary-key order.
 func (e *effects) createdColumns() []column {
-	tuples := sortedKeys(e.created)
-	created := make([]version, len(tuples))
-	for i, t := range tuples {
-		created[i] = e.created[t]
-	}
-	return append(keysOf(tuples, key), columnsOf(created)...)
+	slices.SortFunc(e.created, func(a, b version) int { return a.Tuple.Compare(b.Tuple) })
+	return append(keysOf(e.created, func(v version) [6]string { return key(v.Tuple) }), columnsOf(e.created)...)
 }
 
 // columnsOf returns the columns of qualifiers and origins.
@@ -209,8 +225,8 @@ func columnsOf(created []version) []column {
 	conditions, contexts, expiries := make([]string, n), make([]string, n), make([]int64, n)
 	revs, at, by := make([]int64, n), make([]int64, n), make([]string, n)
 	for i, b := range created {
-		conditions[i], contexts[i], expiries[i] = b.qualifier.Condition, b.qualifier.Context, b.qualifier.ExpiresAt
-		revs[i], at[i], by[i] = int64(b.rev), b.micros, b.actor
+		conditions[i], contexts[i], expiries[i] = b.Qualifier.Condition, b.Qualifier.Context, b.Qualifier.ExpiresAt
+		revs[i], at[i], by[i] = int64(b.origin.rev), b.origin.micros, b.origin.actor
 	}
 	return []column{
 		{name: qualifierColumns[0], texts: conditions},

@@ -25,7 +25,14 @@ const deletedMark = "-"
 
 // encodeChanges requires that all parts are valid UTF-8.
 func encodeChanges(changes []tuplestore.Change) (string, error) {
-	b := []byte{'['}
+	size := len("[]")
+	for _, c := range changes {
+		for _, part := range key(c.Tuple) {
+			size += len(part) + len(`"",`)
+		}
+		size += len("[],")
+	}
+	b := append(make([]byte, 0, size), '[')
 	var err error
 	for i, c := range changes {
 		if i > 0 {

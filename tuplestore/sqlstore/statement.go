@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -81,12 +82,26 @@ func keysOf[T any](list []T, key func(T) [6]string) []column {
 }
 
 // rows returns a table of the given rows, with the name k, for FROM. It has one argument
-// per column or, on SQLite, one in total. A row-by-row list of values would be planned
-// again for every length, and slowly.
+// per column or, on SQLite, one in total and one for each column that has the same value in many
+// rows. A row-by-row list of values would be planned again for every length, and slowly.
 func (s *statement) rows(columns ...column) string {
+	var same []string
+	if s.dialect == sqldb.SQLite && columns[0].len() >= fewRows {
+		// To parse the keys of a bulk load takes longer than to look them up.
+		differ := slices.ContainsFunc(columns, func(c column) bool { return !c.isConstant() })
+		var rest []column
+		for i, c := range columns {
+			if c.isConstant() && (differ || i > 0) { // one column has the number of rows
+				same = append(same, s.arg(c.value(0))+" AS "+c.name)
+			} else {
+				rest = append(rest, c)
+			}
+		}
+		columns = rest
+	}
 	first := len(s.args) + 1
 	s.bind(columns)
-	return given(s.dialect, first, columns)
+	return given(s.dialect, first, columns, same...)
 }
 
 // bind adds the arguments of rows.
@@ -107,13 +122,15 @@ func (s *statement) bind(columns []column) {
 	}
 }
 
-// given returns a table of rows whose arguments begin at a place. It depends on the names and
-// types of the columns only.
-func given(dialect sqldb.Dialect, first int, columns []column) string {
+// given returns a table of rows whose arguments begin at a place; on SQLite with more columns, of
+// one value each. It depends on the names and types of the columns only.
+func given(dialect sqldb.Dialect, first int, columns []column, same ...string) string {
 	var names, values []string
 	for i, c := range columns {
 		names = append(names, c.name)
 		switch {
+		case dialect == sqldb.SQLite && len(columns) == 1:
+			values = append(values, "value AS "+c.name)
 		case dialect == sqldb.SQLite:
 			values = append(values, fmt.Sprintf("value->>%d AS %s", i, c.name))
 		case c.ints != nil:
@@ -125,12 +142,12 @@ func given(dialect sqldb.Dialect, first int, columns []column) string {
 		}
 	}
 	if dialect == sqldb.SQLite {
-		return fmt.Sprintf("(SELECT %s FROM json_each($%d)) AS k", strings.Join(values, ", "), first)
+		return fmt.Sprintf("(SELECT %s FROM json_each($%d)) AS k", strings.Join(append(values, same...), ", "), first)
 	}
 	return fmt.Sprintf("unnest(%s) AS k (%s)", strings.Join(values, ", "), strings.Join(names, ", "))
 }
 
-// json returns rows as an array of arrays.
+// json returns rows as an array of arrays or, if there is one column, of its values.
 func (s *statement) json(columns []column) string {
 	n := columns[0].len()
 	b := make([]byte, 0, 16*n*len(columns)+2)
@@ -139,7 +156,9 @@ func (s *statement) json(columns []column) string {
 		if row > 0 {
 			b = append(b, ',')
 		}
-		b = append(b, '[')
+		if len(columns) > 1 {
+			b = append(b, '[')
+		}
 		for i, c := range columns {
 			if i > 0 {
 				b = append(b, ',')
@@ -153,7 +172,9 @@ func (s *statement) json(columns []column) string {
 				s.err = fmt.Errorf("%s %q: %w", c.name, c.texts[row], err)
 			}
 		}
-		b = append(b, ']')
+		if len(columns) > 1 {
+			b = append(b, ']')
+		}
 	}
 	return string(append(b, ']'))
 }
@@ -202,7 +223,7 @@ func insert(b *sqldb.Batch, dialect sqldb.Dialect, tenant, table string, columns
 	into := fmt.Sprintf("%s (tenant_id, %s)", table, strings.Join(names, ", "))
 	switch total := columns[0].len(); {
 	case dialect == sqldb.SQLite:
-		insertFew(b, tenant, "INSERT OR ROLLBACK INTO "+into, columns, fewRows)
+		insertFew(b, tenant, "INSERT OR ROLLBACK INTO "+into, columns, 4*fewRows, fewRows, 1)
 		return
 	case total <= 2:
 		insertFew(b, tenant, "INSERT INTO "+into, columns, total)
@@ -213,23 +234,27 @@ func insert(b *sqldb.Batch, dialect sqldb.Dialect, tenant, table string, columns
 	b.Queue(fmt.Sprintf("INSERT INTO %s SELECT $1, k.%s FROM %s", into, strings.Join(names, ", k."), given), s.args, nil)
 }
 
-// fewRows is how many rows one statement inserts on SQLite.
+// fewRows is the number of rows from which columns with one value in all rows have one argument on
+// SQLite.
 const fewRows = 8
 
-// insertFew inserts a few rows at a time and the rest one by one, which takes two texts. It
-// is the fast way on SQLite. With functions that parse JSON, SQLite copies each page before
+// insertFew inserts some rows at a time, the first of the sizes as long as so many are left, then
+// the next one. It is the fast way on SQLite. With functions that parse JSON, SQLite copies each page before
 // it changes it, to be able to undo the statement alone (as it would without OR ROLLBACK,
 // but a failure ends the transaction anyway). And the driver takes time for each argument,
 // more for each the more there are: a column with one value in all rows, as most are in a
 // bulk load, is therefore one argument of the statement.
-func insertFew(b *sqldb.Batch, tenant, insert string, columns []column, few int) {
+func insertFew(b *sqldb.Batch, tenant, insert string, columns []column, sizes ...int) {
 	total := columns[0].len()
 	same := make([]bool, len(columns))
+	differing := 0
 	for i, c := range columns {
-		same[i] = total >= fewRows && c.isConstant()
+		if same[i] = total >= fewRows && c.isConstant(); !same[i] {
+			differing++
+		}
 	}
 	args := func(first, n int) []any {
-		args := append(make([]any, 0, 1+n*len(columns)), tenant)
+		args := append(make([]any, 0, 1+len(columns)+n*differing), tenant)
 		for row := first; row < first+n; row++ {
 			for i, c := range columns {
 				if row == first || !same[i] {
@@ -255,7 +280,10 @@ func insertFew(b *sqldb.Batch, tenant, insert string, columns []column, few int)
 		return insert + " VALUES " + strings.Join(rows, ", ")
 	}
 	first := 0
-	for _, n := range []int{few, 1} {
+	for _, n := range sizes {
+		if first+n > total {
+			continue
+		}
 		sql := text(n)
 		for ; first+n <= total; first += n {
 			b.Queue(sql, args(first, n), nil)

@@ -33,8 +33,9 @@ const MaxCount = 1000
 // View is the state of a tenant before the next write of a group. It is not safe for
 // concurrent use.
 type View struct {
-	head tuplestore.Head
-	rows rows
+	head     tuplestore.Head
+	rows     rows
+	accepted []tuplestore.Change // of the newest write; rows gets them when the next one is validated
 }
 
 // NewView returns the view of a tenant at its head, without tuples.
@@ -79,6 +80,7 @@ func (d *Effect) TakesRevision() bool { return len(d.Changes) > 0 || d.PutsSchem
 // [*tuplestore.PreconditionError]; preconditions come before ops, and the first failure is
 // reported. All tuples that [NeedsOf] requires for w must have been added.
 func (v *View) Validate(w tuplestore.Write) (*Effect, error) {
+	v.settle()
 	if w.IfSchema != nil && *w.IfSchema != v.head.SchemaRevision {
 		return nil, tuplestore.ErrSchemaChanged
 	}
@@ -194,13 +196,8 @@ func expired(q tuplestore.Qualifier, now int64) bool { return q.ExpiresAt != 0 &
 // Accept applies the effect of a write to the view and returns the result of the write,
 // with its revision. The effect must come from this view in its current state.
 func (v *View) Accept(d *Effect) tuplestore.Result {
-	for _, c := range d.Changes {
-		if c.Deleted {
-			v.rows.remove(c.Tuple)
-		} else {
-			v.rows.put(tuplestore.Fact{Tuple: c.Tuple, Qualifier: c.Qualifier})
-		}
-	}
+	v.settle()
+	v.accepted = d.Changes
 	if d.TakesRevision() {
 		v.head.Revision++
 	}
@@ -214,6 +211,19 @@ func (v *View) Accept(d *Effect) tuplestore.Result {
 		Counts:   d.counts,
 		Replaced: d.replaced,
 	}
+}
+
+// settle applies the newest accepted write to the rows. Most bulk loads have no write after them,
+// and need not be applied.
+func (v *View) settle() {
+	for _, c := range v.accepted {
+		if c.Deleted {
+			v.rows.remove(c.Tuple)
+		} else {
+			v.rows.put(tuplestore.Fact{Tuple: c.Tuple, Qualifier: c.Qualifier})
+		}
+	}
+	v.accepted = nil
 }
 
 // draft is the view with the changes of one write's ops.

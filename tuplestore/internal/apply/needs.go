@@ -22,10 +22,25 @@ type Existing struct {
 
 // NeedsOf collects the needs of a group.
 func NeedsOf(writes ...tuplestore.Write) Needs {
+	return needsOf(writes, func(tuplestore.Tuple) bool { return true })
+}
+
+// NeedsOfNew collects the needs of a group whose relations, as opposed to presences, are assumed
+// not to exist.
+func NeedsOfNew(writes ...tuplestore.Write) Needs {
+	return needsOf(writes, tuplestore.Tuple.IsPresence)
+}
+
+// needsOf collects the needs of a group, with those tuples only that may exist.
+func needsOf(writes []tuplestore.Write, mayExist func(tuplestore.Tuple) bool) Needs {
 	var n Needs
 	ops := 0
 	for _, w := range writes {
-		ops += len(w.Ops)
+		for _, op := range w.Ops {
+			if mayExist(op.Tuple) {
+				ops++
+			}
+		}
 	}
 	n.Tuples = make([]tuplestore.Tuple, 0, ops)
 	asked := make(map[tuplestore.Tuple]struct{}, ops)
@@ -45,6 +60,9 @@ func NeedsOf(writes ...tuplestore.Write) Needs {
 					nodes[op.Tuple.Node()] = struct{}{}
 					n.Matching = append(n.Matching, node(op.Tuple))
 				}
+			}
+			if !mayExist(op.Tuple) {
+				continue
 			}
 			if _, ok := asked[op.Tuple]; !ok {
 				asked[op.Tuple] = struct{}{}
