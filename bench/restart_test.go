@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -38,17 +39,13 @@ func BenchmarkRestart(b *testing.B) {
 	b.Run("new", func(b *testing.B) {
 		var first time.Duration
 		for b.Loop() {
-			client := newClient(1)
+			h := HTTP{client: newClient(1)}
 			took, stop := started(b, binary, b.TempDir(), at, func(ctx context.Context) error {
 				req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+served+"/.well-known/jwks.json", nil)
 				if err != nil {
 					return err
 				}
-				res, err := client.Do(req)
-				if err != nil {
-					return err
-				}
-				return res.Body.Close()
+				return h.do(req, new(bytes.Buffer))
 			})
 			first += took
 			stop()

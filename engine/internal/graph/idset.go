@@ -14,7 +14,7 @@ type idSet struct {
 const maxSorted = 128
 
 // smallestTable is one page of slots.
-const smallestTable = 4*maxSorted
+const smallestTable = 4 * maxSorted
 
 func (s *idSet) has(id ObjectID) bool {
 	if s.large != nil {
