@@ -85,6 +85,11 @@ func TestPartsAreKept(t *testing.T) {
 	}
 	before := change("group:large#member@user:new", false)
 	w.reads(u1, true)
+	var others []engine.CheckRequest
+	for n := 2; n < 10; n++ {
+		others = append(others, request(fmt.Sprint("user:u", n), "view", "doc:1"))
+		w.reads(others[len(others)-1], true)
+	}
 	removed := change("group:large#member@user:u1", true)
 	stale := u1
 	stale.Consistency = engine.Consistency{Mode: engine.MinimizeLatency}
@@ -93,8 +98,12 @@ func TestPartsAreKept(t *testing.T) {
 	}
 	w.reads(u1, false)
 	w.reads(stale, false)
-	if got := w.reads(u2, true); got != 0 {
-		t.Errorf("%d reads about another member than the one that was removed", got)
+	var again int64 // parts can share the place of one that changed
+	for _, other := range others {
+		again += w.reads(other, true)
+	}
+	if again > 4 {
+		t.Errorf("%d reads about 8 other members than the one that was removed", again)
 	}
 	for mode, want := range map[engine.Consistency]bool{
 		{Mode: engine.AtLeast, Token: removed}: false, {Mode: engine.Exactly, Token: removed}: false, {Mode: engine.Exactly, Token: before}: true,
