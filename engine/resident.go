@@ -171,6 +171,7 @@ func (t *tenant) load(ctx context.Context) (tuples int64, err error) {
 	if err != nil {
 		return tuples, err
 	}
+	t.saved.Store(0) // the file, if there is one, was of no use
 	t.engine.stats.loads.Add(1)
 	t.account()
 	return tuples, nil
