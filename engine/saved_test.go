@@ -11,12 +11,13 @@ import (
 	"time"
 
 	"stonetown/engine"
+	"stonetown/engine/internal/chunks"
 	"stonetown/schema"
 	"stonetown/tuplestore"
 	"stonetown/tuplestore/memstore"
 )
 
-// saving is an engine that has saved a tenant.
+// saving returns the folder in which an engine has saved a tenant.
 func saving(t *testing.T, store tuplestore.Store) (folder string) {
 	t.Helper()
 	folder = t.TempDir()
@@ -103,6 +104,15 @@ func TestFileIsIgnored(t *testing.T) {
 		"damaged at the beginning": func(c []byte) []byte { c[3] ^= 4; return c },
 		"incomplete":               func(c []byte) []byte { return c[:len(c)/2] },
 		"empty":                    func([]byte) []byte { return nil },
+		"of another version": func([]byte) []byte {
+			var file bytes.Buffer
+			w := chunks.NewWriter(&file)
+			w.Text("stonetown graph 0")
+			if err := w.End(); err != nil {
+				t.Fatal(err)
+			}
+			return file.Bytes()
+		},
 		"of another history": func([]byte) []byte {
 			c, err := os.ReadFile(ofOther)
 			if err != nil {
@@ -139,6 +149,22 @@ func TestFileIsIgnored(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A graph that is far behind is loaded from the store, which takes less time.
+func TestOldFileIsIgnored(t *testing.T) {
+	store := memstore.New(memstore.Config{})
+	t.Cleanup(func() { store.Close() })
+	folder := saving(t, store)
+	writer := &fixture{t, store, open(t, store, engine.Config{ResidentBytes: -1})}
+	for i := range 10_500 {
+		writer.write(fmt.Sprintf("doc:later%d#viewer@user:3", i))
+	}
+	w := &fixture{t, store, open(t, store, engine.Config{GraphFolder: folder, LeastSaved: 1})}
+	if s := w.resident(); s.LoadsRestored != 0 || s.Loads != 1 {
+		t.Errorf("%d graphs read from files, %d loaded", s.LoadsRestored, s.Loads)
+	}
+	w.allowed("user:3", "viewer", "doc:later10499", true)
 }
 
 // Files that cannot be used any more are removed, and no other files.

@@ -17,14 +17,14 @@ import (
 const (
 	fileInUse = 1 << iota
 	fileRegistered
-	fileFlags = iota
+	fileFlags = iota // how many there are
 )
 
 // yieldEvery is the number of objects after which others may use the processor.
 const yieldEvery = 4096
 
-// WriteTo writes the graph, which is best pinned, because that takes a while: about a second
-// for 10 million tuples.
+// WriteTo writes the graph, which must not change meanwhile, so it is best pinned. 10 million
+// tuples take about half a second. The caller gets an error from the writer.
 func (g *Graph) WriteTo(w *chunks.Writer) {
 	writeNames(w, g.Types.Names())
 	writeNames(w, g.Relations.Names())

@@ -9,11 +9,10 @@ type idSet struct {
 	large  *idTable
 }
 
-// maxSorted is the size from which a table, of at least a page, takes little more memory than
-// the slice, and an insertion into the slice would cost more than hashing.
+// maxSorted is the size from which an insertion into the slice costs more than hashing.
 const maxSorted = 128
 
-// smallestTable is one page of slots.
+// smallestTable is the number of slots of the smallest table.
 const smallestTable = 4 * maxSorted
 
 func (s *idSet) has(id ObjectID) bool {

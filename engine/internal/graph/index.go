@@ -47,8 +47,8 @@ func newObjectIndex() objectIndex {
 	return objectIndex{seed: maphash.MakeSeed(), small: make([]indexSlot, minIndex)}
 }
 
-// newObjectIndexFor returns an index with room for some number of objects, to which few pages are
-// added when these are.
+// newObjectIndexFor returns an index with room for a number of objects, so that few of its pages
+// have to be split while they are added.
 func newObjectIndexFor(objects int) objectIndex {
 	x := newObjectIndex()
 	if objects <= maxIndex/2 {
@@ -62,7 +62,8 @@ func newObjectIndexFor(objects int) objectIndex {
 	return x
 }
 
-// makePages makes empty pages of a small index, for the first bits of hashes.
+// makePages replaces the table of a small index by empty pages, one for each value of the first
+// bits of a hash.
 func (x *objectIndex) makePages(depth uint, w writing) {
 	x.small, x.used, x.made, x.shift = nil, 0, w.generation, hashBits-depth
 	x.pages = make([]*indexPage, 1<<depth)
