@@ -62,7 +62,8 @@ func (s Stalls) measure(ctx context.Context, r *run, targets ...Target) {
 			r.load(ctx, t, pages())
 		}
 		if p, ok := t.(*InProcess); ok && r.err == nil {
-			fair.AddProcessors(1) // as the server does for what is costly
+			fair.AddProcessors(1)                          // as the server does for what is costly
+			defer runtime.KeepAlive(make([]byte, 256<<20)) // as the server has it, see cmd/stonetown/tuning.go
 			r.err = s.loadGate(ctx, p)
 		}
 	}

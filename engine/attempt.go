@@ -12,7 +12,8 @@ import (
 
 // A heavy request is attempted again when a place for heavy work is free. There are fewer
 // of these places than processors, so that checks find a free processor, and a fair queue
-// assigns them to tenants. Neither a queued request nor a heavy attempt, which pins the graph,
+// assigns them to tenants. It is made on a thread of low priority, so that checks come first
+// if no processor is free. Neither a queued request nor a heavy attempt, which pins the graph,
 // holds a lock, so that a tenant's write waits for light attempts at most.
 
 func newHeavyGate() *fair.Gate {
@@ -43,7 +44,9 @@ func (e *Engine) attemptHeavy(ctx context.Context, tenantID string, try func(wor
 	return within(ctx, e.heavy, tenantID, "engine.wait_for_heavy_place", func() error {
 		l := e.limits()
 		l.Heavy = true
-		return try(l)
+		var err error
+		e.heavyThreads.Do(func() { err = try(l) })
+		return err
 	})
 }
 

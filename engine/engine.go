@@ -105,7 +105,8 @@ type Engine struct {
 	tailTimeout  time.Duration
 	clock        func() time.Time
 	logger       *slog.Logger
-	heavy        *fair.Gate // attempt.go
+	heavy        *fair.Gate    // attempt.go
+	heavyThreads *fair.Threads // of those the gate admits
 	counts       *fair.Gate
 	watched      atomic.Int64 // estimated bytes in memory for watches of decisions
 
@@ -171,6 +172,7 @@ func New(c Config) (*Engine, error) {
 		}
 	}
 	e.background, e.stop = context.WithCancel(context.Background())
+	e.heavyThreads = fair.NewThreads(fair.HeavyPlaces(), e.background.Done())
 	e.loads.Go(e.dropIdle)
 	if e.files != nil {
 		e.saves.Go(e.saveGraphs)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"stonetown/engine/internal/eval"
 	"stonetown/engine/internal/graph"
@@ -118,17 +119,21 @@ type ResourceFilter struct {
 
 // allowedIDs lists the resources of a type for which a rule's set contains the subject.
 func (v *readView) allowedIDs(ctx context.Context, s view.Subject, typ string, rule int32, f ResourceFilter, after string, limit int) ([]string, error) {
-	var found []candidate
-	var err error
+	l := listings.Get().(*listing)
+	defer l.release()
 	if f.IDs != nil {
-		found = v.named(typ, f.IDs)
-	} else if found, err = v.candidates(ctx, s, typ, rule); err != nil {
+		l.candidates = v.named(typ, f.IDs)
+	} else if err := l.reach(ctx, v, s, typ, rule); err != nil {
 		return nil, err
 	}
-	found = slices.DeleteFunc(found, func(c candidate) bool { return c.id <= after || !strings.HasPrefix(c.id, f.IDPrefix) })
+	found := slices.DeleteFunc(l.candidates, func(c candidate) bool { return c.id <= after || !strings.HasPrefix(c.id, f.IDPrefix) })
 	sortCandidates(found)
 
-	var ids []string
+	expected := len(found)
+	if limit > 0 {
+		expected = min(limit, expected)
+	}
+	ids := make([]string, 0, expected)
 	for len(found) > 0 && (limit == 0 || len(ids) < limit) {
 		chunk := found[:min(verifiedAtOnce, len(found))]
 		found = found[len(chunk):]
@@ -220,18 +225,40 @@ func (v *readView) verify(ctx context.Context, s view.Subject, chunk []candidate
 	return nil
 }
 
-// candidates returns the resources of the type that the subject may be allowed.
-func (v *readView) candidates(ctx context.Context, s view.Subject, typ string, rule int32) ([]candidate, error) {
-	target := program.TypeRelation{Type: v.view.Graph.Types.Known(typ), Relation: v.view.Program.Rules[rule].Relation}
-	var reverse traversal.Reverse
-	if err := reverse.Run(ctx, &v.view, s, target); err != nil {
-		return nil, err
+// listing is the memory of a list, which later lists use again: a list of 100,000 resources needs
+// 10 MB.
+type listing struct {
+	reverse    traversal.Reverse
+	candidates []candidate
+}
+
+var listings = sync.Pool{New: func() any { return new(listing) }}
+
+// maxCandidates is the number of candidates whose memory a listing keeps for the next use.
+const maxCandidates = 1 << 18
+
+// release ends the use of the listing and of its candidates.
+func (l *listing) release() {
+	l.reverse.Release()
+	if cap(l.candidates) > maxCandidates {
+		l.candidates = nil
 	}
-	var list []candidate
-	for _, set := range reverse.Sets {
+	clear(l.candidates) // their IDs
+	listings.Put(l)
+}
+
+// reach finds the candidates of a list: the resources of the type that the subject may be allowed.
+func (l *listing) reach(ctx context.Context, v *readView, s view.Subject, typ string, rule int32) error {
+	target := program.TypeRelation{Type: v.view.Graph.Types.Known(typ), Relation: v.view.Program.Rules[rule].Relation}
+	if err := l.reverse.Run(ctx, &v.view, s, target); err != nil {
+		return err
+	}
+	list := slices.Grow(l.candidates[:0], len(l.reverse.Sets))
+	for _, set := range l.reverse.Sets {
 		if key := v.view.Key(set.Object); set.Relation == target.Relation && key.Type == target.Type {
 			list = append(list, candidate{set.Object, key.ID, set.Sure})
 		}
 	}
-	return list, nil
+	l.candidates = list
+	return nil
 }

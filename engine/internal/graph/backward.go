@@ -20,8 +20,8 @@ type backwardIndex struct {
 	built bool
 }
 
-// indexedAtOnce is the number of objects that one part of building the index concerns: less
-// than a millisecond.
+// indexedAtOnce is the number of objects, or of tuples if these are more, that one part of building
+// the index concerns: less than a millisecond. The tuples of one object are in one part.
 const indexedAtOnce = 4096
 
 // IndexBackward builds the index for traversals from subjects to objects, which is kept
@@ -45,17 +45,17 @@ func (g *Graph) IndexMoreBackward() bool {
 		return false
 	}
 	end := min(int(x.done)+indexedAtOnce, g.objects.len())
-	for from := x.done; int(from) < end; from++ {
-		o := g.At(from)
+	for left := indexedAtOnce; int(x.done) < end && left > 0; x.done++ {
+		o := g.At(x.done)
 		for i := range o.Edges() {
 			e := g.View(o.Edge(i))
 			for to := range e.Subjects() {
-				g.addBackward(from, e.Relation, to)
+				g.addBackward(x.done, e.Relation, to)
+				left--
 			}
 		}
 	}
-	x.done = ObjectID(end)
-	if end == g.objects.len() {
+	if int(x.done) == g.objects.len() {
 		x.built, x.done = true, NoObject
 	}
 	return x.built

@@ -20,6 +20,19 @@ type Reverse struct {
 	relevant []bool // the relations that lead to the target
 	found    graph.Table
 	next     []origin
+	spare    []origin // memory for the level after the next one
+}
+
+// maxSets is the number of sets whose memory a Reverse keeps for the next use.
+const maxSets = 1 << 18
+
+// Release ends the use of the view and of Sets, and keeps memory for the next use.
+func (r *Reverse) Release() {
+	if cap(r.Sets) > maxSets || cap(r.next) > maxSets || cap(r.spare) > maxSets {
+		*r = Reverse{}
+		return
+	}
+	r.view, r.inverse, r.relevant = nil, nil, nil
 }
 
 // FoundSet is a set that might contain the subject or, if sure, contains it.
@@ -38,8 +51,7 @@ type origin struct {
 // Run traverses from a subject to sets of the target, which are among the found ones.
 func (r *Reverse) Run(ctx context.Context, v *view.View, s view.Subject, target program.TypeRelation) error {
 	r.view, r.inverse = v, v.Program.Inverse()
-	r.relevant = r.inverse.Relevant(target)
-	r.found.Clear()
+	r.begin(target)
 	if s.IsSet {
 		if s.Set.Object != graph.NoObject {
 			if at := v.Program.At(v.Type(s.Set.Object), s.Set.Relation); at >= 0 {
@@ -63,12 +75,18 @@ func (r *Reverse) Run(ctx context.Context, v *view.View, s view.Subject, target 
 	return r.traverse(ctx)
 }
 
+// begin forgets what an earlier run has found.
+func (r *Reverse) begin(target program.TypeRelation) {
+	r.relevant = r.inverse.Relevant(target)
+	r.found.Clear()
+	r.Sets, r.next = r.Sets[:0], r.next[:0]
+}
+
 // RunDependents traverses from relations of objects, whose tuples the sets depend on, to sets of
 // the target, which are among the found ones. It follows subtracted sides too.
 func (r *Reverse) RunDependents(ctx context.Context, v *view.View, from []graph.Node, target program.TypeRelation) error {
 	r.view, r.inverse = v, v.Program.Dependents()
-	r.relevant = r.inverse.Relevant(target)
-	r.found.Clear()
+	r.begin(target)
 	for _, n := range from {
 		at := v.Program.At(v.Type(n.Object), n.Relation)
 		if at < 0 {
@@ -88,7 +106,7 @@ func (r *Reverse) RunDependents(ctx context.Context, v *view.View, from []graph.
 func (r *Reverse) traverse(ctx context.Context) error {
 	for len(r.next) > 0 {
 		level := r.next
-		r.next = nil
+		r.next, r.spare = r.spare[:0], level
 		if err := r.read(ctx, level); err != nil {
 			return err
 		}

@@ -1,0 +1,56 @@
+package fair
+
+import "sync"
+
+// Threads have a low priority, where the system has priorities of threads, so that the kernel
+// prefers the threads of light requests to heavy work. On a busy machine such a thread still has a
+// tenth of the time of another. Threads are safe for concurrent use.
+type Threads struct {
+	n     int
+	start sync.Once
+	jobs  chan func()
+	ended <-chan struct{}
+}
+
+// NewThreads returns n threads, which exist from the first use on until ended is closed.
+func NewThreads(n int, ended <-chan struct{}) *Threads {
+	return &Threads{n: n, jobs: make(chan func()), ended: ended}
+}
+
+// Do does work on one of the threads, or on that of the caller if none is free. It returns when
+// the work is done; a panic of the work is a panic of Do.
+func (t *Threads) Do(work func()) {
+	t.start.Do(t.begin)
+	var panicked any
+	done := make(chan struct{})
+	job := func() {
+		defer close(done)
+		defer func() { panicked = recover() }()
+		work()
+	}
+	select {
+	case t.jobs <- job:
+		<-done
+	default:
+		work()
+	}
+	if panicked != nil {
+		panic(panicked)
+	}
+}
+
+func (t *Threads) begin() {
+	for range t.n {
+		go func() {
+			lowerPriority()
+			for {
+				select {
+				case job := <-t.jobs:
+					job()
+				case <-t.ended:
+					return
+				}
+			}
+		}()
+	}
+}
