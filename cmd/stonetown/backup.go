@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 
@@ -105,7 +104,7 @@ func restoreFile(ctx context.Context, config Config, backup, place string) (err 
 	if err := copyFile(backup, copied); err != nil {
 		return err
 	}
-	config.DatabaseURL = "sqlite://" + (&url.URL{Path: copied}).EscapedPath()
+	config.DatabaseURL = sqldb.SQLiteURL(copied)
 	if err := checkFile(ctx, config.DatabaseURL); err != nil {
 		return fmt.Errorf("%s: %w", backup, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"stonetown/controlplane"
 	"stonetown/identity/password/breached"
 	"stonetown/internal/ratelimit"
+	"stonetown/internal/sqldb"
 )
 
 // complete sets settings that follow from others, so that later code need not test for them,
@@ -36,7 +37,7 @@ func (c *Config) setDefaults() error {
 		if err != nil {
 			problems = append(problems, fmt.Errorf("data_dir: %w", err))
 		}
-		c.DatabaseURL = "sqlite://" + (&url.URL{Path: path}).EscapedPath()
+		c.DatabaseURL = sqldb.SQLiteURL(path)
 		c.embedded = true
 		if c.GraphDir == "" {
 			c.GraphDir = filepath.Join(c.DataDir, "graphs")

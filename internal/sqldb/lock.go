@@ -1,24 +1,21 @@
 package sqldb
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"syscall"
+
+	"github.com/gofrs/flock"
 )
 
-// lockFile creates and locks a file. The lock ends with the file's Close or
-// with the process, however that ends.
-func lockFile(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+// lockFile creates and locks a file. The lock ends with Close or with the process, however that
+// ends.
+func lockFile(path string) (*flock.Flock, error) {
+	lock := flock.New(path, flock.SetPermissions(0o600))
+	locked, err := lock.TryLock()
+	if err == nil && !locked {
+		err = fmt.Errorf("%s is locked: the database is in use by another process", path)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			err = fmt.Errorf("%s is locked: the database is in use by another process", path)
-		}
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
+	return lock, nil
 }

@@ -12,13 +12,14 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/gofrs/flock"
 	"modernc.org/sqlite"
 )
 
 // lite is the backend for SQLite.
 type lite struct {
 	path    string
-	lock    *os.File
+	lock    *flock.Flock
 	st      *stats
 	readers *sql.DB
 	read    *liteQuerier
@@ -50,6 +51,19 @@ const (
 	readerCache = "cache_size(-4096)"
 )
 
+// SQLiteURL returns the URL of the embedded database in a file, given its absolute path.
+func SQLiteURL(path string) string {
+	return "sqlite://" + (&url.URL{Path: urlPath(path)}).EscapedPath()
+}
+
+// urlPath returns an absolute path as URLs have it: on Windows C:\data is /C:/data.
+func urlPath(path string) string {
+	if path = filepath.ToSlash(path); !strings.HasPrefix(path, "/") {
+		path = "/" + path
+	}
+	return path
+}
+
 // SQLitePath is the file of an embedded database; ok is false if the URL is of
 // another kind.
 func SQLitePath(databaseURL string) (path string, ok bool, err error) {
@@ -67,7 +81,9 @@ func SQLitePath(databaseURL string) (path string, ok bool, err error) {
 func sqlitePath(u *url.URL) (path string, err error) {
 	path = u.Opaque // sqlite:relative/path.db
 	if path == "" {
-		path = u.Path
+		if path = u.Path; len(path) > 1 && filepath.VolumeName(path[1:]) != "" {
+			path = path[1:] // as urlPath made it
+		}
 	} else if path, err = url.PathUnescape(path); err != nil {
 		return "", err
 	}
@@ -133,7 +149,7 @@ func (l *lite) own(ctx context.Context) (err error) {
 // openPool opens a pool of up to n connections, which it keeps.
 func openPool(path string, n int, more ...string) (*sql.DB, error) {
 	q := url.Values{"_pragma": append(pragmas[:len(pragmas):len(pragmas)], more...)}
-	connector, err := sqlite.NewConnector((&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}).String())
+	connector, err := sqlite.NewConnector((&url.URL{Scheme: "file", Path: urlPath(path), RawQuery: q.Encode()}).String())
 	if err != nil {
 		return nil, err
 	}
