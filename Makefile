@@ -3,7 +3,7 @@ tool  := $(GO) tool -modfile=tools/go.mod
 # One PostgreSQL for all test packages.
 withpg := $(GO) run ./internal/pgtest/withpg
 
-.PHONY: help build run setup peers test race cockroach test-cockroach fuzz generate collection bench bench-compare lint
+.PHONY: help build run setup peers test race cockroach test-cockroach fuzz generate collection release bench bench-compare lint
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -24,6 +24,7 @@ peers: # The first build takes minutes, and must not disturb tests that measure 
 test: setup peers ## Run every test
 	$(withpg) $(GO) test -timeout 30m ./...
 	cd tools/peers && $(GO) vet ./... && $(GO) test ./...
+	cd tools/deploy && $(GO) vet ./... && $(GO) test ./...
 
 race: setup peers ## Run every test with the race detector
 	$(withpg) $(GO) test -race -timeout 30m ./...
@@ -66,6 +67,18 @@ collection: ## Convert the OpenAPI documents to collection.json beside them (nee
 	    (cd "$$dir" && node $(CURDIR)/api/openapi/collection.mjs $(CURDIR)/api/$$of/openapi.yaml $(CURDIR)/api/$$of/collection.json) || exit 1; \
 	  done
 
+SBOM := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
+release: ## Build static binaries of each system in dist/, with checksums and a list of their modules
+	@rm -rf dist && mkdir dist && version=$$(git describe --tags --always --dirty) && \
+	  for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64; do \
+	    file=stonetown-$$version-$${target%/*}-$${target#*/}; \
+	    case $$target in windows/*) file=$$file.exe;; esac; \
+	    CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build -trimpath -ldflags '-s -w' -o dist/$$file ./cmd/stonetown || exit 1; \
+	    echo dist/$$file; \
+	  done && \
+	  $(GO) run $(SBOM) app -json -main cmd/stonetown -output dist/stonetown-$$version.cdx.json . && \
+	  cd dist && sha256sum stonetown-* > SHA256SUMS
+
 bench: build ## Measure the product and write bench.json
 	bin/stonetown-bench -server bin/stonetown -out bench.json
 
@@ -82,6 +95,8 @@ lint: ## Check formatting, vet, staticcheck, go.mod and known vulnerabilities
 	$(tool) staticcheck ./...
 	$(GO) mod tidy -diff
 	cd tools/compare && $(GO) mod tidy -diff && $(GO) vet ./...
+	cd tools/deploy && $(GO) mod tidy -diff
+	@for system in windows darwin; do echo "build for $$system"; CGO_ENABLED=0 GOOS=$$system $(GO) build -o /dev/null ./cmd/stonetown || exit 1; done
 	@$(tool) govulncheck ./...; code=$$?; \
 	  if [ $$code -eq 3 ]; then exit 3; fi; \
 	  if [ $$code -ne 0 ]; then echo "SKIPPED govulncheck: its database is out of reach"; fi

@@ -4,6 +4,7 @@
 //	stonetown serve           with a configuration file, environment and flags
 //	stonetown migrate         bring the database's tables up to date
 //	stonetown bootstrap       create the first organisation, tenant and application
+//	stonetown health          ask the server on this machine whether it is ready
 //	stonetown backup          copy the embedded database; restore puts a copy back
 //	stonetown audit export    write the audit events in the database
 //	stonetown check           query a running server; so do relations and schema
@@ -47,7 +48,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		SilenceUsage:  true,
 		SilenceErrors: true, // main prints errors
 	}
-	root.AddCommand(serveCommand(environ), migrateCommand(environ), bootstrapCommand(environ), tenantsCommand(environ), membersCommand(environ), invitationsCommand(environ), versionCommand(), auditCommand(environ), backupCommand(environ), restoreCommand(environ))
+	root.AddCommand(serveCommand(environ), migrateCommand(environ), bootstrapCommand(environ), tenantsCommand(environ), membersCommand(environ), invitationsCommand(environ), versionCommand(), healthCommand(environ), auditCommand(environ), backupCommand(environ), restoreCommand(environ))
 	root.AddCommand(checkCommand(environ), historyCommand(environ), listCommand(environ), watchCommand(environ), relationsCommand(environ), schemaCommand(environ), assertionsCommand(environ), exportCommand(environ), importCommand(environ), testCommand(), validateCommand(), webhooksCommand(environ))
 	root.SetArgs(args)
 	root.SetOut(stdout)

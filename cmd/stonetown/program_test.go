@@ -324,10 +324,22 @@ func TestAdmin(t *testing.T) {
 		}
 	}
 
+	health := func() (string, error) {
+		var out bytes.Buffer
+		err := run(t.Context(), []string{"health", "--dev", "--data-dir", t.TempDir(), "--admin-listen", s.AdminAddr()}, nil, &out, io.Discard)
+		return out.String(), err
+	}
+	if out, err := health(); out != "ready\n" || err != nil {
+		t.Errorf("stonetown health: %q, %v", out, err)
+	}
+
 	// Not ready: during the start, and if the database does not respond.
 	s.admin.state.Store(&readiness{reason: "starting"})
 	if status, text := get("/readyz"); status != 503 || !strings.Contains(text, "starting") {
 		t.Errorf("while starting: %d %s", status, text)
+	}
+	if out, err := health(); out != "" || err == nil || err.Error() != "starting" {
+		t.Errorf("stonetown health while starting: %q, %v", out, err)
 	}
 	closed, err := sqldb.Open(t.Context(), sqldb.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "x.db")})
 	if err != nil {
@@ -342,6 +354,17 @@ func TestAdmin(t *testing.T) {
 	}
 	if status, _ := get("/healthz"); status != 200 {
 		t.Errorf("health without a database: %d", status)
+	}
+}
+
+func TestLocalAddress(t *testing.T) {
+	for listen, want := range map[string]string{
+		"127.0.0.1:9090": "127.0.0.1:9090", "0.0.0.0:9090": "localhost:9090", ":9090": "localhost:9090", "[::]:9090": "localhost:9090",
+		"10.1.2.3:9090": "10.1.2.3:9090", "admin.internal:9090": "admin.internal:9090",
+	} {
+		if got := localAddress(listen); got != want {
+			t.Errorf("%s is reached at %s, want %s", listen, got, want)
+		}
 	}
 }
 
