@@ -38,7 +38,7 @@ const order = `
 	NONE < schema/condition;
 	schema/condition < schema;
 	internal < tuplestore;
-	tuplestore < tuplestore/internal;
+	tuplestore < tuplestore/internal, tuplestore/readlease;
 	tuplestore/internal < tuplestore/memstore, tuplestore/sqlstore, tuplestore/storetest;
 	NONE < engine/internal/chunks;
 	tuplestore, engine/internal/chunks < engine/internal/graph;
