@@ -3,7 +3,7 @@
 //
 // A [Holding] is the side of a process that answers checks, for one tenant, and a [Term] is its
 // registration, for all tenants. A [Revocation] is the side of a writer, for one transaction. None
-// of them sends a message, reads a clock or the database: callers do so and report what happened.
+// of them sends a message, reads the clock or the database: callers do so and report what happened.
 // The simulation in the tests of this package is such a caller, so what it shows about these
 // types holds for every caller that keeps the same order.
 package readlease
@@ -13,6 +13,11 @@ import "time"
 // Instant is a reading of the monotonic clock of one process: the time since some start. Those of
 // different processes cannot be compared.
 type Instant time.Duration
+
+var start = time.Now()
+
+// Now reads the clock of this process.
+func Now() Instant { return Instant(time.Since(start)) }
 
 // Add returns the instant after a duration.
 func (i Instant) Add(d time.Duration) Instant { return i + Instant(d) }

@@ -7,7 +7,7 @@ import (
 )
 
 var (
-	runs = flag.Int("runs", 400, "runs of the simulation, each with another seed")
+	runs = flag.Int("runs", 250, "runs of the simulation, each with another seed")
 	seed = flag.Uint64("seed", 1, "the first seed")
 )
 

@@ -79,9 +79,6 @@ func (r *Revocation) Next(now Instant) Step {
 	return Step{Commit: now >= r.over, Until: r.over}
 }
 
-// Holders returns the nodes that have to be told of the outcome.
-func (r *Revocation) Holders() []NodeID { return r.all(held) }
-
 // NotHeld returns the nodes whose rows for the tenant the transaction should delete.
 func (r *Revocation) NotHeld() []NodeID { return r.all(notHeld) }
 

@@ -11,6 +11,8 @@ import (
 
 	"stonetown/internal/pgtest"
 	"stonetown/internal/sqldb"
+	"stonetown/tuplestore/readlease"
+	"stonetown/tuplestore/sqlstore"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -127,35 +129,27 @@ func (r *rows) write(ctx context.Context, tenant int, random *rand.Rand) error {
 }
 
 // hold registers a node, acquires tenants and renews until the row of the node is gone.
-func (r *rows) hold(ctx context.Context, node string, random *rand.Rand) error {
-	if _, err := r.db.Exec(ctx, `INSERT INTO lease_nodes (node_id, address, renewals) VALUES ($1, 'localhost', 0)`, node); err != nil {
+func (r *rows) hold(ctx context.Context, node readlease.NodeID, random *rand.Rand) error {
+	leases := sqlstore.LeaseRows{DB: r.db}
+	if err := leases.Register(ctx, sqlstore.Holder{Node: node, Address: "localhost", Lease: time.Second}, ""); err != nil {
 		return err
 	}
 	for _, tenant := range random.Perm(2) {
-		floor := -1
-		err := r.db.ReadCommitted(ctx, func(*sqldb.Batch) {}, func(b *sqldb.Batch) {
-			b.Queue(`UPDATE tenant_heads SET rev = rev WHERE tenant_id = $1 RETURNING rev`, []any{fmt.Sprint(tenant)}, func(rows *sqldb.Rows) error {
-				for rows.Next() {
-					if err := rows.Scan(&floor); err != nil {
-						return err
-					}
-				}
-				return rows.Err()
-			})
-			b.Queue(`INSERT INTO tenant_leases (tenant_id, node_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`, []any{fmt.Sprint(tenant), node}, nil)
-		})
+		head, _, err := leases.Acquire(ctx, fmt.Sprint(tenant), node)
 		if err != nil {
 			return err
 		}
-		r.note(func() { r.acquisitions = append(r.acquisitions, acquisition{node, tenant, floor}) })
+		r.note(func() {
+			r.acquisitions = append(r.acquisitions, acquisition{string(node), tenant, int(head.Revision)})
+		})
 	}
 	for {
 		sent := time.Now()
-		found, err := r.db.Exec(ctx, `UPDATE lease_nodes SET renewals = renewals + 1 WHERE node_id = $1`, node)
-		if err != nil || found == 0 {
+		found, err := leases.Renew(ctx, node)
+		if err != nil || !found {
 			return err
 		}
-		r.note(func() { r.renewals = append(r.renewals, renewal{node, sent}) })
+		r.note(func() { r.renewals = append(r.renewals, renewal{string(node), sent}) })
 	}
 }
 
@@ -167,15 +161,11 @@ func TestRowsExclude(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	for _, sql := range []string{
-		`CREATE TABLE tenant_heads (tenant_id TEXT NOT NULL, rev BIGINT NOT NULL, PRIMARY KEY (tenant_id))`,
-		`CREATE TABLE lease_nodes (node_id TEXT NOT NULL, address TEXT NOT NULL, renewals BIGINT NOT NULL, PRIMARY KEY (node_id))`,
-		`CREATE TABLE tenant_leases (tenant_id TEXT NOT NULL, node_id TEXT NOT NULL, PRIMARY KEY (tenant_id, node_id))`,
-		`INSERT INTO tenant_heads (tenant_id, rev) VALUES ('0', 0), ('1', 0)`,
-	} {
-		if _, err := db.Exec(t.Context(), sql); err != nil {
-			t.Fatal(err)
-		}
+	if err := db.Migrate(t.Context(), sqlstore.Migrations()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec(t.Context(), `INSERT INTO tenant_heads (tenant_id, epoch, rev, schema_rev, min_rev) VALUES ('0', 'one', 0, 0, 0), ('1', 'one', 0, 0, 0)`); err != nil {
+		t.Fatal(err)
 	}
 	r := &rows{t: t, db: db, strikes: map[string]strike{}}
 	ctx, done := context.WithCancel(t.Context())
@@ -194,7 +184,7 @@ func TestRowsExclude(t *testing.T) {
 		holders.Go(func() {
 			random := rand.New(rand.NewPCG(uint64(n), 2))
 			for i := 0; ctx.Err() == nil; i++ {
-				if err := r.hold(ctx, fmt.Sprintf("node %d.%d", n, i), random); err != nil && ctx.Err() == nil && !sqldb.IsRetryable(err) {
+				if err := r.hold(ctx, readlease.NodeID(fmt.Sprintf("node %d.%d", n, i)), random); err != nil && ctx.Err() == nil && !sqldb.IsRetryable(err) {
 					t.Error(err)
 				}
 			}

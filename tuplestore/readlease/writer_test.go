@@ -10,7 +10,6 @@ import (
 // writer is the part of a process that writes.
 type writer struct {
 	*process
-	groups int
 }
 
 func newWriter(p *process) {
