@@ -38,8 +38,9 @@ const order = `
 	NONE < schema/condition;
 	schema/condition < schema;
 	internal < tuplestore;
-	tuplestore < tuplestore/internal;
-	tuplestore/internal < tuplestore/memstore, tuplestore/sqlstore, tuplestore/storetest;
+	tuplestore < tuplestore/internal, tuplestore/readlease;
+	tuplestore/internal, tuplestore/readlease < tuplestore/memstore, tuplestore/sqlstore, tuplestore/storetest;
+	tuplestore/sqlstore < tuplestore/leasenode;
 	NONE < engine/internal/chunks;
 	tuplestore, engine/internal/chunks < engine/internal/graph;
 	engine/internal/graph < engine/internal/graphfile;
@@ -107,7 +108,7 @@ const order = `
 	api/control, api/webhooks, api/federation, api/pages, api/scopes, api/settings, api/authzen, api/applications, api/oauth2 < api;
 
 	# The composition of all packages, which the program and the tests of api open.
-	api, controlplane/management, engine/audit, tuplestore/sqlstore, webhooks < server;
+	api, controlplane/management, engine/audit, tuplestore/leasenode, webhooks < server;
 
 	# Commands only. Benchmarks load the product and are not part of it.
 	identity, oauth/client < cmd/stonetown/internal/client;

@@ -9,7 +9,7 @@
 //     changelog moves forward. A check first makes sure that the graph reflects the newest
 //     revision. Where this process is the database's only writer that is a comparison of
 //     two numbers; elsewhere it is one small read of the changelog, shared by all checks
-//     that wait for it.
+//     that wait for it, or none while this process has a read lease ([Config.Lease]).
 //   - A tenant that is not resident, because it is being loaded or exceeds the
 //     memory budget, is evaluated cold: on a snapshot, level by level, with one
 //     read per level for the whole batch. What it reads is kept as far as memory
@@ -82,12 +82,33 @@ type Config struct {
 	// that wait for it fail; later checks start another. Default 10 s.
 	TailTimeout time.Duration
 
+	// Lease returns the read lease of a tenant, with which fully consistent answers come from memory
+	// while other processes write to the database, too. Default: there are none.
+	Lease func(tenant string) Lease
+
 	// Clock is the time by which tuples expire. Default: time.Now.
 	Clock func() time.Time
 
 	// Logger gets the errors of background work. Default: discarded.
 	Logger *slog.Logger
 }
+
+// Lease is the right to answer from memory without reading what is the newest revision.
+type Lease interface {
+	// IsNewest reports whether a revision, which the caller has read before, is the newest one.
+	IsNewest(epoch string, at tuplestore.Revision) bool
+	// Read notes that the newest revision was read from the store, and whether it was new.
+	Read(changed bool)
+	// Forget ends the lease, if it is held, because the tenant is idle.
+	Forget()
+}
+
+// noLease is never held.
+type noLease struct{}
+
+func (noLease) IsNewest(string, tuplestore.Revision) bool { return false }
+func (noLease) Read(bool)                                 {}
+func (noLease) Forget()                                   {}
 
 // Engine answers checks and makes writes for any number of tenants. It is safe for
 // concurrent use.
@@ -103,6 +124,7 @@ type Engine struct {
 	meter        *Meter // nil: there is none
 	maxStaleness time.Duration
 	tailTimeout  time.Duration
+	lease        func(tenant string) Lease
 	clock        func() time.Time
 	logger       *slog.Logger
 	heavy        *fair.Gate    // attempt.go
@@ -152,13 +174,16 @@ func New(c Config) (*Engine, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	if c.Lease == nil {
+		c.Lease = func(string) Lease { return noLease{} }
+	}
 	if c.MaxVisits < 0 || c.MaxStaleness < 0 || c.TailTimeout < 0 || c.IdleAfter < 0 || c.SaveEvery < 0 {
 		return nil, errors.New("engine: MaxVisits, MaxStaleness, TailTimeout, IdleAfter and SaveEvery must not be negative")
 	}
 	e := &Engine{
 		store: c.Store, budget: c.ResidentBytes - max(0, c.ResidentBytes)/partsShare,
 		saveEvery: c.SaveEvery, leastSaved: c.LeastSaved, idleAfter: c.IdleAfter, maxVisits: c.MaxVisits, meter: c.Meter,
-		maxStaleness: c.MaxStaleness, tailTimeout: c.TailTimeout, clock: c.Clock, logger: c.Logger,
+		maxStaleness: c.MaxStaleness, tailTimeout: c.TailTimeout, lease: c.Lease, clock: c.Clock, logger: c.Logger,
 		heavy: newHeavyGate(), counts: newCountGate(),
 	}
 	if c.ResidentBytes >= 0 {

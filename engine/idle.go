@@ -36,6 +36,7 @@ func (t *tenant) look() {
 	}
 	t.mu.Unlock()
 	if idle {
+		t.lease.Forget()
 		t.engine.resident.set(t, 0)
 		t.cold.Store(nil)
 	}

@@ -23,6 +23,7 @@ type tenant struct {
 	engine *Engine
 	id     string
 	tail   flights // reads that bring the position up to date
+	lease  Lease
 
 	// mu guards position, program, graph and its contents. Light attempts on a resident
 	// graph hold it for reading, so each sees one revision; heavy ones pin the graph. The
@@ -65,7 +66,7 @@ func (t *tenant) positionAt(head tuplestore.Head, compiled *schema.Compiled) pos
 }
 
 func newTenant(e *Engine, id string) *tenant {
-	t := &tenant{engine: e, id: id}
+	t := &tenant{engine: e, id: id, lease: e.lease(id)}
 	t.tail.run, t.tail.group = t.refresh, &e.loads
 	return t
 }
@@ -128,8 +129,10 @@ func (t *tenant) isFresh(mode ConsistencyMode, epoch string, rev tuplestore.Revi
 	case MinimizeLatency:
 		return time.Since(time.Unix(0, t.freshAt.Load())) <= t.engine.maxStaleness
 	default:
-		head, ok := t.engine.store.KnownHead(t.id)
-		return ok && head.Revision == at.revision && head.Epoch == at.epoch
+		if head, ok := t.engine.store.KnownHead(t.id); ok {
+			return head.Revision == at.revision && head.Epoch == at.epoch
+		}
+		return t.lease.IsNewest(at.epoch, at.revision)
 	}
 }
 
@@ -140,6 +143,7 @@ func (t *tenant) refresh() error {
 	ctx, cancel := context.WithTimeout(t.engine.background, t.engine.tailTimeout)
 	defer cancel()
 	t.engine.stats.tailReads.Add(1)
+	before := t.revision()
 	// A graph can be loaded or dropped at any time, so either may have to be repeated.
 	err := errNotFollowed
 	for errors.Is(err, errNotFollowed) && ctx.Err() == nil {
@@ -151,7 +155,14 @@ func (t *tenant) refresh() error {
 		return fmt.Errorf("bring tenant up to date: %w", err)
 	}
 	t.freshAt.Store(began.UnixNano())
+	t.lease.Read(t.revision() != before)
 	return nil
+}
+
+func (t *tenant) revision() tuplestore.Revision {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.position.revision
 }
 
 // errNotFollowed is the error of a tenant without a graph that the changelog can move.

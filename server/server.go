@@ -55,6 +55,7 @@ import (
 	"stonetown/oauth/saml"
 	"stonetown/oauth/scope"
 	"stonetown/settings"
+	"stonetown/tuplestore/leasenode"
 	"stonetown/tuplestore/sqlstore"
 	"stonetown/webhooks"
 )
@@ -104,6 +105,12 @@ type Config struct {
 	HistoryRetention time.Duration
 	AuditRetention   time.Duration
 
+	// LeaseAddress and Lease are the address and the duration of [leasenode.Config]. What listens
+	// at the address serves the Handler of [Server.Leases]. Default: this process holds no read
+	// leases.
+	LeaseAddress string
+	Lease        time.Duration
+
 	// RateLimits replace the default limits that they name.
 	RateLimits ratelimit.Limits
 	// RequestTimeout bounds the work on one request. Default: [RequestTimeout].
@@ -144,6 +151,7 @@ type Server struct {
 	DB            *sqldb.DB
 	Organizations *controlplane.Directory
 	Engine        *engine.Engine
+	Leases        *leasenode.Node
 	Users         *identity.Directory
 	Authn         *authn.Service
 	OAuth         *oauth.Service
@@ -215,11 +223,21 @@ func (s *Server) compose(c Config) (err error) {
 	if err != nil {
 		return err
 	}
-	s.store, err = sqlstore.New(sqlstore.Config{DB: s.DB, Retention: c.HistoryRetention, EventFloor: events.Floor, EventRetention: events.Retention(), Logger: c.Logger})
+	s.Leases, err = leasenode.New(leasenode.Config{
+		Rows: sqlstore.LeaseRows{DB: s.DB}, Key: c.MasterKey.Derive("read leases"), Address: c.LeaseAddress, Lease: c.Lease, Logger: c.Logger,
+	})
 	if err != nil {
 		return err
 	}
-	if s.Engine, err = engine.New(engine.Config{Store: s.store, ResidentBytes: c.ResidentBytes, GraphFolder: c.GraphFolder, IdleAfter: c.IdleAfter, Logger: c.Logger}); err != nil {
+	s.store, err = sqlstore.New(sqlstore.Config{DB: s.DB, Leases: s.Leases, Retention: c.HistoryRetention, EventFloor: events.Floor, EventRetention: events.Retention(), Logger: c.Logger})
+	if err != nil {
+		return err
+	}
+	s.Engine, err = engine.New(engine.Config{
+		Store: s.store, ResidentBytes: c.ResidentBytes, GraphFolder: c.GraphFolder, IdleAfter: c.IdleAfter, Logger: c.Logger,
+		Lease: func(tenant string) engine.Lease { return s.Leases.Tenant(tenant) },
+	})
+	if err != nil {
 		return err
 	}
 	if s.Organizations, err = controlplane.New(controlplane.Config{DB: s.DB, ControlURL: c.ControlURL, Clock: c.Clock, Logger: c.Logger}); err != nil {
@@ -337,7 +355,7 @@ func (s *Server) compose(c Config) (err error) {
 		},
 	}
 	s.loops = []func(context.Context){
-		keys.Run, limits.Run, events.Run, samlKeys.Run, s.store.Run, s.Authn.Run, importer.Run, s.Jobs.Run, s.Connections.Run, signIns.Run, s.Webhooks.Run, s.Organizations.Run, s.Management.Run,
+		keys.Run, limits.Run, events.Run, samlKeys.Run, s.Leases.Run, s.store.Run, s.Authn.Run, importer.Run, s.Jobs.Run, s.Connections.Run, signIns.Run, s.Webhooks.Run, s.Organizations.Run, s.Management.Run,
 		func(ctx context.Context) { s.OAuth.Run(ctx, c.Logger) },
 	}
 	return nil
@@ -384,6 +402,9 @@ func (s *Server) Close() error {
 	var errs []error
 	if s.store != nil {
 		errs = append(errs, s.store.Close())
+	}
+	if s.Leases != nil {
+		s.Leases.Close()
 	}
 	if s.keys != nil {
 		errs = append(errs, s.keys.Close())

@@ -42,6 +42,7 @@ func serverConfig(config Config, log *slog.Logger) (server.Config, error) {
 
 		ResidentBytes:    config.ResidentMemoryMiB << 20,
 		IdleAfter:        config.IdleAfter,
+		Lease:            config.LeaseTime,
 		HistoryRetention: config.HistoryRetention,
 		AuditRetention:   config.AuditRetention,
 

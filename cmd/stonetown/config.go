@@ -10,6 +10,7 @@ import (
 
 	"stonetown/controlplane/management"
 	"stonetown/internal/eventlog"
+	"stonetown/tuplestore/leasenode"
 	"stonetown/tuplestore/sqlstore"
 )
 
@@ -52,6 +53,20 @@ type Config struct {
 	// base64. Without it the secrets are lost. All processes need the same key. Default:
 	// master.key in DataDir.
 	MasterKeyFile string `yaml:"master_key_file" env:"MASTER_KEY_FILE"`
+
+	// LeaseListen is the host:port on which this process answers the other processes on the same
+	// PostgreSQL, so that it can hold read leases and answer checks without a read of the database.
+	// Requests are authenticated by a key that derives from the master key. Set it only when all
+	// processes that use the database have a version with this setting. Default: no leases.
+	LeaseListen string `yaml:"lease_listen" env:"LEASE_LISTEN"`
+
+	// LeaseAddress is the host:port at which the other processes reach LeaseListen. Default: that
+	// of LeaseListen, which then must have a host.
+	LeaseAddress string `yaml:"lease_address" env:"LEASE_ADDRESS"`
+
+	// LeaseTime is the longest time that a write waits for this process, if it does not answer;
+	// from 100ms to 10s. Default 1s.
+	LeaseTime time.Duration `yaml:"lease_time" env:"LEASE_TIME"`
 
 	// TrustedProxies are the networks, such as 10.0.0.0/8, of proxies. The address of a client
 	// is taken from their X-Forwarded-For, and is limited and logged. Default: none.
@@ -222,6 +237,7 @@ func defaultConfig() Config {
 		HistoryRetention:  sqlstore.Retention,
 		DrainTimeout:      30 * time.Second,
 		TraceSample:       1,
+		LeaseTime:         leasenode.DefaultLease,
 	}
 }
 
@@ -249,6 +265,9 @@ func (c Config) LogValue() slog.Value {
 		slog.String("database_url", redacted(c.DatabaseURL)),
 		slog.Int("database_conns", c.DatabaseConns),
 		slog.String("master_key_file", c.MasterKeyFile),
+		slog.String("lease_listen", c.LeaseListen),
+		slog.String("lease_address", c.LeaseAddress),
+		slog.Duration("lease_time", c.LeaseTime),
 		slog.String("trusted_proxies", c.TrustedProxies.String()),
 		slog.String("rate_limits", c.RateLimits.String()),
 		slog.String("mail_url", redacted(c.MailURL)),

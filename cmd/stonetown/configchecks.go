@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net"
+	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -13,6 +15,7 @@ import (
 	"stonetown/identity/password/breached"
 	"stonetown/internal/ratelimit"
 	"stonetown/internal/sqldb"
+	"stonetown/tuplestore/leasenode"
 )
 
 // complete sets settings that follow from others, so that later code need not test for them,
@@ -82,6 +85,10 @@ func (c *Config) validate() error {
 		{c.AuditRetention >= minAuditRetention, "audit_retention must be at least 168h, because webhook deliveries that are retried read their events"},
 		{c.IdleAfter >= time.Second, "idle_after must be at least 1s"},
 		{c.HistoryRetention >= time.Hour, "history_retention must be at least 1h"},
+		{c.LeaseTime >= leasenode.MinLease && c.LeaseTime <= leasenode.MaxLease, fmt.Sprintf("lease_time must be from %v to %v", leasenode.MinLease, leasenode.MaxLease)},
+		{c.LeaseListen == "" || strings.HasPrefix(c.DatabaseURL, "postgres"), "lease_listen needs a database that several processes share; the embedded database does not need leases"},
+		{c.LeaseAddress == "" || c.LeaseListen != "", "lease_address needs lease_listen"},
+		{c.LeaseListen == "" || c.LeaseAddress != "" || hasHost(c.LeaseListen), "lease_listen has no host, so lease_address must be set: the host:port at which other processes reach this one"},
 		{c.MaxRequests > 0 && c.MaxStreams > 0, "max_requests and max_streams must be positive"},
 		{isPercentage(c.TenantShare) && isPercentage(c.CallerShare), "tenant_share and caller_share must be percentages from 1 to 100"},
 		{c.ResidentMemoryMiB > 0 && c.DatabaseConns >= 0, "resident_memory_mib must be positive and database_conns not negative"},
@@ -102,6 +109,16 @@ func (c *Config) validate() error {
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// hasHost reports whether others can use the address of a listener.
+func hasHost(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil || host == "" {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return err != nil || !ip.IsUnspecified()
 }
 
 func isPercentage(n int) bool { return n >= 1 && n <= 100 }

@@ -30,6 +30,7 @@ type Program struct {
 
 	admin  *admin
 	listen net.Listener
+	leases *leaseListener // nil without lease_listen
 	http   *http.Server
 	server *server.Server
 
@@ -73,6 +74,9 @@ func (p *Program) Open(ctx context.Context) error {
 	if p.listen, err = (&net.ListenConfig{}).Listen(ctx, "tcp", p.config.Listen); err != nil {
 		return err
 	}
+	if p.leases, err = listenLeases(ctx, p.config); err != nil {
+		return err
+	}
 	_, port, err := net.SplitHostPort(p.Addr())
 	if err != nil {
 		return err
@@ -90,6 +94,9 @@ func (p *Program) Open(ctx context.Context) error {
 		return err
 	}
 	registerMetrics(registry, p.server)
+	if p.leases != nil {
+		p.leases.serve(p.server.Leases, p.log)
+	}
 	p.http = &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: readHeaderTimeout,
@@ -154,6 +161,9 @@ func (p *Program) openServer(ctx context.Context, metrics prometheus.Registerer)
 	}
 	if p.config.GraphDir != noGraphDir {
 		config.GraphFolder = p.config.GraphDir
+	}
+	if p.leases != nil {
+		config.LeaseAddress = p.leases.address
 	}
 	config.BreachedPasswords, config.GeoIP = p.breached, p.geoIP
 	config.Stopping = p.running
@@ -249,13 +259,16 @@ func (p *Program) Close() error {
 	if p.server != nil {
 		errs = append(errs, p.server.Close())
 	}
+	if p.leases != nil {
+		errs = append(errs, p.leases.close())
+	}
 	errs = append(errs, p.geoIP.Close())
 	p.breached.Close()
 	p.tracer.Close()
 	if p.admin != nil {
 		errs = append(errs, p.admin.close())
 	}
-	p.admin, p.listen, p.http, p.server, p.tracer, p.geoIP, p.breached = nil, nil, nil, nil, nil, geo.None{}, breached.None{}
+	p.admin, p.listen, p.leases, p.http, p.server, p.tracer, p.geoIP, p.breached = nil, nil, nil, nil, nil, nil, geo.None{}, breached.None{}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}

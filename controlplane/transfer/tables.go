@@ -31,6 +31,7 @@ var moved = []string{
 var stays = map[string]string{
 	"rate_limits":      "counts the requests to one deployment, for minutes",
 	"sign_in_attempts": "names accounts by hashes under the master key of one deployment, for hours",
+	"tenant_leases":    "names processes of one deployment",
 	"tenant_keys":      "is sealed under the master key of one deployment; the header contains the keys",
 }
 

@@ -26,9 +26,15 @@ const (
 // commit commits a group of writes and returns each its outcome.
 func (s *Store) commit(tenant string, group []*request) {
 	var ambiguous error // a commit was sent and its outcome is unknown
+	told := &revocations{store: s, tenant: tenant}
+	defer func() {
+		if ambiguous == nil { // nothing was applied, or all is released
+			told.release(0)
+		}
+	}()
 	supposeNew := s.suggestsNew(group)
 	for restarts := 0; ; {
-		outcomes, err := s.attempt(tenant, group, supposeNew)
+		outcomes, err := s.attempt(tenant, group, supposeNew, told)
 		if err == nil {
 			for i, r := range group {
 				r.outcome <- outcomes[i]
@@ -121,6 +127,7 @@ type attempt struct {
 	head     *tuplestore.Head   // nil for a tenant without a row
 	existing []tuplestore.Fact  // for the view, as it is read
 	receipts map[string]receipt // by commit ID
+	holders  []Holder
 
 	commitEvents int64 // how many commits have an event before the group
 	committedAt  int64 // the time of the newest commit, in µs
@@ -140,7 +147,7 @@ type receipt struct {
 // everything or nothing. An [*alsoError] names the write to leave out. With supposeNew it
 // reads only presences, not which relations exist; if one exists, the error is a violation
 // of the primary key.
-func (s *Store) attempt(tenant string, group []*request, supposeNew bool) (_ []outcome, err error) {
+func (s *Store) attempt(tenant string, group []*request, supposeNew bool, told *revocations) (_ []outcome, err error) {
 	ctx, span := tracing.StartShared(context.Background(), "tuplestore.commit", func(yield func(context.Context) bool) {
 		for _, r := range group {
 			if !yield(r.ctx) {
@@ -166,6 +173,7 @@ func (s *Store) attempt(tenant string, group []*request, supposeNew bool) (_ []o
 		}
 	}
 	if a.effects.empty() {
+		told.release(before.Revision) // of earlier attempts, whose outcomes the receipts show
 		return outcomes, nil
 	}
 	if a.effects.copied(s.DB.Dialect()) {
@@ -173,6 +181,11 @@ func (s *Store) attempt(tenant string, group []*request, supposeNew bool) (_ []o
 			return nil, err
 		}
 		a.effects.created = nil
+	}
+	if a.view.Head() != before {
+		if err := a.revoke(told); err != nil {
+			return nil, err
+		}
 	}
 	last, err := a.effects.batch(s.DB.Dialect(), tenant, before, a.view.Head(), a.commitEvents)
 	if err != nil {
@@ -184,6 +197,7 @@ func (s *Store) attempt(tenant string, group []*request, supposeNew bool) (_ []o
 	if s.onlyWriter() {
 		s.known.Store(tenant, a.view.Head())
 	}
+	told.release(a.view.Head().Revision)
 	return outcomes, nil
 }
 
@@ -261,6 +275,7 @@ func (a *attempt) reads(group []*request, needs apply.Needs) (*sqldb.Batch, erro
 			return nil
 		})
 
+	a.readHolders(b)
 	var ids []string
 	for _, r := range group {
 		// In a second attempt, random commit IDs are looked up, too.

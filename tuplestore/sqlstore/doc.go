@@ -44,6 +44,13 @@
 // and the receipts, which commit together with the writes, show which of them were applied.
 // No write is repeated without this check.
 //
+// # Read leases
+//
+// Processes can hold leases of a tenant, under which they answer without asking what is the newest
+// revision. A group that takes a revision reads the holders in its first batch, after the lock, and
+// tells them before it commits ([Revoker]). It deletes the rows of those that do not answer, and
+// waits until their leases have ended (package readlease).
+//
 // # On SQLite
 //
 // The process owns the file, and only this package writes these tables. It therefore keeps

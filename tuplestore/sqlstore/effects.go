@@ -7,6 +7,7 @@ import (
 	"stonetown/internal/sqldb"
 	"stonetown/tuplestore"
 	"stonetown/tuplestore/internal/apply"
+	"stonetown/tuplestore/readlease"
 )
 
 // effects are the changes of a group of writes to the tables.
@@ -20,6 +21,7 @@ type effects struct {
 	schemas   []schemaRow
 	attached  sqldb.Batch // by Attach
 	others    bool        // an Also may have written
+	notHeld   []readlease.NodeID
 }
 
 // version is one existence of a tuple: the change that created it, and its origin.
@@ -185,6 +187,9 @@ func (e *effects) batch(dialect sqldb.Dialect, tenant string, before, after tupl
 			{name: "result", texts: results},
 			{name: "committed_at", ints: times},
 		})
+	}
+	for _, node := range e.notHeld {
+		b.Queue(`DELETE FROM tenant_leases WHERE tenant_id = $1 AND node_id = $2`, []any{tenant, string(node)}, nil)
 	}
 	if after != before {
 		b.Queue(`UPDATE tenant_heads SET rev = $2, schema_rev = $3, commit_events = $4, committed_at = $5 WHERE tenant_id = $1`,

@@ -56,6 +56,10 @@ type Config struct {
 	// at. Default: 0.
 	EventRetention time.Duration
 
+	// Leases sends messages to the holders of read leases. Default: none are sent, and a holder
+	// delays a write for the term of its lease.
+	Leases Revoker
+
 	// Clock is the time of commits. Default: time.Now.
 	Clock func() time.Time
 	// Logger gets commits whose outcome was unknown. Default: none.
