@@ -449,7 +449,7 @@ func tenantSettings(t *testing.T, w *world, c *client) {
 			"rate_limits": object{"authz.caller": "5/min", "token.ip": "unlimited"}, "password_policy": policy,
 			"mfa_policy": object{"mode": "optional", "kinds": []any{"sms", "totp", "webauthn"}}, "session": object{"idle_s": 86400.0, "absolute_s": 2592000.0},
 			"sign_up": "open", "require_verified_email": true,
-			"dcr_mode": "off", "require_state": true, "refresh_reuse_leeway_s": 0.0, "refresh_family_max_s": 7776000.0, "previous_secret_ttl_s": 259200.0,
+			"dcr_mode": "off", "require_state": true, "refresh_reuse_leeway_s": 0.0, "refresh_family_max_s": 7776000.0, "previous_secret_ttl_s": 259200.0, "client_assertion_max_s": 3600.0,
 			"token_defaults": object{"access_token_ttl_s": 3600.0, "refresh_token_ttl_s": 2592000.0}, "trusted_origins": []any{},
 		},
 		"changes": object{"rate_limits": []any{
@@ -516,6 +516,7 @@ func tenantSettings(t *testing.T, w *world, c *client) {
 		`{"dcr_mode":"open"}`: "dcr_mode", `{"dcr_mode":1}`: "dcr_mode", `{"require_state":"no"}`: "require_state",
 		`{"refresh_reuse_leeway_s":61}`: "refresh_reuse_leeway_s", `{"refresh_reuse_leeway_s":-1}`: "refresh_reuse_leeway_s", `{"refresh_reuse_leeway_s":1.5}`: "refresh_reuse_leeway_s",
 		`{"refresh_family_max_s":299}`: "refresh_family_max_s", `{"refresh_family_max_s":31536001}`: "refresh_family_max_s", `{"previous_secret_ttl_s":604801}`: "previous_secret_ttl_s",
+		`{"client_assertion_max_s":59}`: "client_assertion_max_s", `{"client_assertion_max_s":3601}`: "client_assertion_max_s",
 		`{"password_policy":1}`: "password_policy", `{"password_policy":{"min_length":7}}`: "password_policy/min_length", `{"password_policy":{"min_length":"8"}}`: "password_policy/min_length",
 		`{"password_policy":{"max_length":257},"rate_limits":{"token.ip":"9/s"}}`: "password_policy/max_length",
 		`{"mfa_policy":{"mode":"x"}}`: "mfa_policy/mode", `{"mfa_policy":{"kinds":["x"]}}`: "mfa_policy/kinds", `{"mfa_policy":{"kinds":1}}`: "mfa_policy/kinds", `{"mfa_policy":true}`: "mfa_policy",

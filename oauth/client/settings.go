@@ -26,6 +26,8 @@ type Settings struct {
 	RefreshFamilyMaxS int `json:"refresh_family_max_s"`
 	// PreviousSecretTTLS is how long a rotated secret stays valid by default.
 	PreviousSecretTTLS int `json:"previous_secret_ttl_s"`
+	// ClientAssertionMaxS bounds the lifetime of the assertions by which clients authenticate.
+	ClientAssertionMaxS int `json:"client_assertion_max_s"`
 	// Tokens are the lifetimes of tokens of applications that set none.
 	Tokens Lifetimes `json:"token_defaults"`
 	// TrustedOrigins are web origins that may read responses of the API, besides those of
@@ -54,6 +56,8 @@ const (
 	LeastRefreshFamily      = minRefreshTokenTTL
 	MostRefreshFamily       = maxRefreshTokenTTL
 	MostPreviousSecretTTL   = 7 * 24 * time.Hour
+	LeastClientAssertion    = time.Minute
+	MostClientAssertion     = time.Hour
 	LeastAccessTokenTTL     = minAccessTokenTTL
 	MostAccessTokenTTL      = maxAccessTokenTTL
 	LeastRefreshTokenTTL    = minRefreshTokenTTL
@@ -67,7 +71,8 @@ func DefaultSettings() Settings {
 	return Settings{
 		DCRMode: DCROff, RequireState: true,
 		RefreshFamilyMaxS: int(defaultRefreshFamily.Seconds()), PreviousSecretTTLS: int(defaultPreviousLifetime.Seconds()),
-		Tokens: Lifetimes{int(DefaultAccessTokenTTL.Seconds()), int(DefaultRefreshTokenTTL.Seconds())},
+		ClientAssertionMaxS: int(MostClientAssertion.Seconds()),
+		Tokens:              Lifetimes{int(DefaultAccessTokenTTL.Seconds()), int(DefaultRefreshTokenTTL.Seconds())},
 	}
 }
 
