@@ -32,7 +32,7 @@ type Config struct {
 	// DB stores the module's state. Its tables are [Migrations]. Required.
 	DB *sqldb.DB
 
-	// Seal encrypts private signing keys at rest. Required.
+	// Seal encrypts private signing keys at rest, and derives refresh tokens. Required.
 	Seal *seal.Key
 
 	// Users has the users that give access to applications. Required.
@@ -94,7 +94,7 @@ func New(c Config) (*Service, error) {
 	s := &Service{db: c.DB, clock: c.Clock}
 	revoked := revocation.New(c.DB, c.Clock)
 	s.Keys = keys.New(c.DB, c.Seal, c.Clock, revoked, c.Jobs)
-	s.Access = access.NewStore(c.DB, c.Users, c.Clock)
+	s.Access = access.NewStore(c.DB, c.Users, c.Seal, c.Clock)
 	s.Clients = client.NewRegistry(client.Config{
 		DB: c.DB, Relations: c.Relations, Authority: c.Authority, Access: s.Access, Keys: s.Keys, Revoked: revoked, Outbound: c.Outbound, Clock: c.Clock,
 	})

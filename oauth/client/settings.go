@@ -19,8 +19,8 @@ type Settings struct {
 	// RequireState refuses authorization requests without state. PKCE protects from forged
 	// responses as well (RFC 9700 §2.1).
 	RequireState bool `json:"require_state"`
-	// RefreshReuseLeewayS is how long a refresh token that was replaced still leads to another
-	// one, for clients that did not receive the response; 0: never.
+	// RefreshReuseLeewayS is how long a refresh token that was replaced still leads to its
+	// successor, for clients that did not receive the response or renew it twice at once; 0: never.
 	RefreshReuseLeewayS int `json:"refresh_reuse_leeway_s"`
 	// RefreshFamilyMaxS bounds how long refresh tokens follow from one authorization.
 	RefreshFamilyMaxS int `json:"refresh_family_max_s"`
