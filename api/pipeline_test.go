@@ -324,11 +324,34 @@ func webOrigins(t *testing.T, w *world, c *client) {
 		t.Errorf("preflight: %v", h)
 	}
 	h = c.send(t, "GET", target, http.Header{"Origin": {ours}}, nil).header
-	for _, name := range []string{"X-Request-Id", "Retry-After", "Ratelimit", "Idempotent-Replayed", "X-Consistency-Token"} {
+	for _, name := range []string{"X-Request-Id", "Retry-After", "Ratelimit", "Idempotent-Replayed", "X-Consistency-Token", "WWW-Authenticate"} {
 		if !strings.Contains(strings.ToLower(h.Get("Access-Control-Expose-Headers")), strings.ToLower(name)) {
 			t.Errorf("%s is not exposed: %s", name, h.Get("Access-Control-Expose-Headers"))
 		}
 	}
+	// Changes are effective at once.
+	reads := func(origin string) bool {
+		return c.send(t, "GET", target, http.Header{"Origin": {origin}}, nil).header.Get("Access-Control-Allow-Origin") == origin
+	}
+	const added = "https://new.example.com"
+	equal(t, "before", reads(added), false)
+	late := c.want(t, 201, "", "POST", appsPath, object{"name": "late", "type": "spa", "allowed_origins": []any{added}}).data()["id"].(string)
+	equal(t, "of a new application", reads(added), true)
+	c.want(t, 200, "", "POST", appsPath+"/"+late+"/disable", nil)
+	equal(t, "of a disabled application", reads(added), false)
+	c.want(t, 200, "", "POST", appsPath+"/"+late+"/enable", nil)
+	equal(t, "of an enabled application", reads(added), true)
+	c.want(t, 200, "", "PATCH", appsPath+"/"+late, object{"allowed_origins": []any{}})
+	equal(t, "removed", reads(added), false)
+	c.want(t, 200, "", "PATCH", settingsPath, object{"trusted_origins": []any{added}})
+	equal(t, "of the tenant", reads(added), true)
+	c.want(t, 200, "", "PATCH", settingsPath, object{"trusted_origins": nil})
+	equal(t, "no more of the tenant", reads(added), false)
+	c.want(t, 200, "", "PATCH", appsPath+"/"+late, object{"allowed_origins": []any{added}})
+	equal(t, "added", reads(added), true)
+	c.want(t, 204, "", "DELETE", appsPath+"/"+late, nil)
+	equal(t, "of a deleted application", reads(added), false)
+
 	equal(t, "no such path", preflight("/nowhere", ours, "GET").Get("Access-Control-Allow-Origin"), "")
 	for _, target := range []string{"/.well-known/jwks.json", "/api/v1/openapi.json"} {
 		equal(t, target, c.with("").send(t, "GET", target, http.Header{"Origin": {"https://anyone.example"}}, nil).header.Get("Access-Control-Allow-Origin"), "*")

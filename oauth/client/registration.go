@@ -241,7 +241,7 @@ func (m Metadata) applicationType() Type {
 // described validates client metadata that has its defaults, and returns the change of an
 // application that it describes. It fails with [*protocol.Error].
 func (s *Registry) described(ctx context.Context, tenant protocol.Tenant, m Metadata) (change func(*Application), err error) {
-	if err := m.validate(); err != nil {
+	if err := m.validate(s.allowed); err != nil {
 		return nil, err
 	}
 	asked, err := scope.Parse(m.Scope)
@@ -286,7 +286,7 @@ func (m Metadata) describe(a *Application, asked []string, registered map[string
 }
 
 // validate refuses metadata that no client can have. [Application.validate] checks the rest.
-func (m Metadata) validate() error {
+func (m Metadata) validate(addresses allowed) error {
 	t := m.applicationType()
 	grants := t.grantsOfUsers()
 	switch {
@@ -306,7 +306,7 @@ func (m Metadata) validate() error {
 		return metadataError(fmt.Sprintf("contacts must be at most %d", maxContacts))
 	}
 	for _, uri := range m.RedirectURIs {
-		if err := validateRedirectURI(t, uri); err != nil {
+		if err := addresses.validateRedirectURI(t, uri); err != nil {
 			return refusedMetadata(err)
 		}
 	}
