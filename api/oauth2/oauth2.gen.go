@@ -810,7 +810,7 @@ type AuthorizeParams struct {
 	// State Returned unchanged. Required unless the settings permit otherwise (`require_state`).
 	State string `form:"state,omitempty" json:"state,omitempty"`
 
-	// CodeChallenge Required (RFC 7636).
+	// CodeChallenge Required (RFC 7636), unless the application does without (`require_pkce`).
 	CodeChallenge string `form:"code_challenge,omitempty" json:"code_challenge,omitempty"`
 
 	// CodeChallengeMethod `S256`.
@@ -826,6 +826,9 @@ type AuthorizeParams struct {
 	// AcrValues The preferences of the application, in order: `aal1`, `aal2` (a second factor in the last 15 minutes). A user who has a factor is asked for it, and otherwise the `acr` claim tells what was reached. `acr_values=aal2` together with `max_age` demands it (RFC 9470): a user who has no factor adds one, and `unmet_authentication_requirements` is the answer where that is not possible.
 	AcrValues string `form:"acr_values,omitempty" json:"acr_values,omitempty"`
 	LoginHint string `form:"login_hint,omitempty" json:"login_hint,omitempty"`
+
+	// RequestURI That of a pushed request, with `client_id`. With any other, the answer is `request_uri_not_supported`.
+	RequestURI string `form:"request_uri,omitempty" json:"request_uri,omitempty"`
 
 	// Connection The slug of a federation connection: a user who has to sign in is led straight to its provider. With a connection that is unknown or disabled, the user is told so and can sign in another way.
 	Connection string `form:"connection,omitempty" json:"connection,omitempty"`
@@ -1423,6 +1426,19 @@ func (siw *ServerInterfaceWrapper) Authorize(w http.ResponseWriter, r *http.Requ
 			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "login_hint"})
 		} else {
 			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "login_hint", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "request_uri" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "request_uri", r.URL.Query(), &params.RequestURI, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "request_uri"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "request_uri", Err: err})
 		}
 		return
 	}

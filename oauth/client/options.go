@@ -29,7 +29,7 @@ type Options struct {
 	BackchannelLogoutSessionRequired bool   `json:"backchannel_logout_session_required"`
 
 	RequirePAR  bool        `json:"require_pushed_authorization_requests"`
-	RequirePKCE bool        `json:"require_pkce"` // otherwise a nonce is required (RFC 9700 §2.1.1)
+	RequirePKCE bool        `json:"require_pkce"` // only a confidential client can do without (RFC 9700 §2.1.1)
 	DPoPBound   bool        `json:"dpop_bound_access_tokens"`
 	IDTokenAlg  keys.Alg    `json:"id_token_signed_response_alg"`
 	GroupScopes GroupScopes `json:"group_scopes"`
