@@ -169,6 +169,37 @@ func authorizationCode(t *testing.T, w *world, c *client) {
 	for _, method := range []string{"GET", "POST"} {
 		equal(t, "userinfo", user.want(t, 200, "", method, "/oauth2/userinfo", nil).body["email"], "ann@example.com")
 	}
+	// The token in the form (RFC 6750 §2.2).
+	inForm := func(form url.Values, header http.Header) answer {
+		t.Helper()
+		h := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
+		maps.Copy(h, header)
+		return c.with("").send(t, "POST", "/oauth2/userinfo", h, []byte(form.Encode()))
+	}
+	token := url.Values{"access_token": {user.token}}
+	equal(t, "in the form", inForm(token, nil).body["email"], "ann@example.com")
+	for what, refused := range map[string]struct {
+		a      answer
+		status int
+		code   string
+	}{
+		"in both":         {inForm(token, http.Header{"Authorization": {"Bearer " + user.token}}), 400, "invalid_request"},
+		"twice":           {inForm(url.Values{"access_token": {user.token, user.token}}, nil), 400, "invalid_request"},
+		"no form":         {c.with("").send(t, "POST", "/oauth2/userinfo", http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, []byte("%zz")), 400, "invalid_request"},
+		"too large":       {inForm(url.Values{"access_token": {strings.Repeat("x", 65<<10)}}, nil), 413, "payload_too_large"},
+		"empty":           {inForm(url.Values{"access_token": {""}}, nil), 401, "unauthenticated"},
+		"nonsense":        {inForm(url.Values{"access_token": {"x"}}, nil), 401, "invalid_token"},
+		"without openid":  {inForm(url.Values{"access_token": {c.token}}, nil), 403, "insufficient_scope"},
+		"with GET":        {c.with("").send(t, "GET", "/oauth2/userinfo?"+token.Encode(), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, []byte(token.Encode())), 401, "unauthenticated"},
+		"in the query":    {c.with("").send(t, "POST", "/oauth2/userinfo?"+token.Encode(), nil, nil), 401, "unauthenticated"},
+		"in JSON":         {user.send(t, "POST", "/oauth2/userinfo", http.Header{"Authorization": {"Bearer " + user.token}, "Content-Type": {"application/json"}}, []byte("{}")), 415, "unsupported_media_type"},
+		"other endpoints": {c.with("").send(t, "POST", "/api/v1/resources/check", http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, []byte(token.Encode())), 401, "unauthenticated"},
+	} {
+		equal(t, what, []any{refused.a.status, refused.a.code()}, []any{refused.status, refused.code})
+		if challenged := refused.a.header.Get("WWW-Authenticate") != ""; challenged != (refused.status < 404) {
+			t.Errorf("%s: challenged: %v", what, challenged)
+		}
+	}
 	c.want(t, 403, "insufficient_scope", "GET", "/oauth2/userinfo", nil)
 	c.with(got.body["id_token"].(string)).want(t, 401, "invalid_token", "GET", "/oauth2/userinfo", nil)
 

@@ -756,6 +756,9 @@ type TypeInPath = string
 // UserInPath defines model for UserInPath.
 type UserInPath = string
 
+// BadRequest defines model for BadRequest.
+type BadRequest = Error
+
 // Forbidden defines model for Forbidden.
 type Forbidden = Error
 
@@ -789,11 +792,17 @@ type RateLimited = Error
 // Suspended defines model for Suspended.
 type Suspended = Error
 
+// TooLarge defines model for TooLarge.
+type TooLarge = Error
+
 // Unauthenticated defines model for Unauthenticated.
 type Unauthenticated = Error
 
 // Unavailable defines model for Unavailable.
 type Unavailable = Error
+
+// UnsupportedMediaType defines model for UnsupportedMediaType.
+type UnsupportedMediaType = Error
 
 // AuthorizeParams defines parameters for Authorize.
 type AuthorizeParams struct {
@@ -890,6 +899,12 @@ type PushRequestFormdataBody struct {
 	ClientSecret        string `form:"client_secret,omitempty" json:"client_secret,omitempty"`
 }
 
+// GetUserInfoByFormFormdataBody defines parameters for GetUserInfoByForm.
+type GetUserInfoByFormFormdataBody struct {
+	// AccessToken The access token, if it is not in the header.
+	AccessToken string `form:"access_token,omitempty" json:"access_token,omitempty"`
+}
+
 // EndSAMLSessionParams defines parameters for EndSAMLSession.
 type EndSAMLSessionParams struct {
 	// SAMLRequest LogoutRequest, deflated, in base64.
@@ -959,6 +974,9 @@ type RevokeTokenFormdataRequestBody = PresentedToken
 
 // IssueTokenFormdataRequestBody defines body for IssueToken for application/x-www-form-urlencoded ContentType.
 type IssueTokenFormdataRequestBody = TokenInput
+
+// GetUserInfoByFormFormdataRequestBody defines body for GetUserInfoByForm for application/x-www-form-urlencoded ContentType.
+type GetUserInfoByFormFormdataRequestBody GetUserInfoByFormFormdataBody
 
 // EndSAMLSessionByFormFormdataRequestBody defines body for EndSAMLSessionByForm for application/x-www-form-urlencoded ContentType.
 type EndSAMLSessionByFormFormdataRequestBody = EndSAMLSessionByFormFormdataBody
