@@ -206,6 +206,7 @@ type ClientInformation struct {
 	ClientSecretExpiresAt    int                    `json:"client_secret_expires_at,omitempty"`
 	ClientURI                string                 `json:"client_uri,omitempty"`
 	Contacts                 []string               `json:"contacts,omitempty"`
+	DefaultMaxAge            int                    `json:"default_max_age,omitempty"`
 	DpopBoundAccessTokens    bool                   `json:"dpop_bound_access_tokens"`
 	GrantTypes               []string               `json:"grant_types"`
 	IDTokenSignedResponseAlg string                 `json:"id_token_signed_response_alg"`
@@ -250,10 +251,13 @@ type ClientMetadata struct {
 	ClientURI string `json:"client_uri,omitempty"`
 
 	// Contacts At most 20.
-	Contacts              []string `json:"contacts,omitempty"`
-	DpopBoundAccessTokens bool     `json:"dpop_bound_access_tokens,omitempty"`
+	Contacts []string `json:"contacts,omitempty"`
 
-	// GrantTypes Of `authorization_code`, `refresh_token` and, but for the type `spa`, `urn:ietf:params:oauth:grant-type:device_code`. The answer has all that the client can use.
+	// DefaultMaxAge The `max_age` of authorization requests without one, in seconds.
+	DefaultMaxAge         int  `json:"default_max_age,omitempty"`
+	DpopBoundAccessTokens bool `json:"dpop_bound_access_tokens,omitempty"`
+
+	// GrantTypes Of `authorization_code`, by default alone, `refresh_token` and, but for the type `spa`, `urn:ietf:params:oauth:grant-type:device_code`. The client can use no others, and gets no refresh tokens without `refresh_token`.
 	GrantTypes []string `json:"grant_types,omitempty"`
 
 	// IDTokenSignedResponseAlg `RS256`, by default, or `ES256`.
@@ -280,6 +284,9 @@ type ClientMetadata struct {
 	// SoftwareStatement Not supported.
 	SoftwareStatement string `json:"software_statement,omitempty"`
 	SoftwareVersion   string `json:"software_version,omitempty"`
+
+	// SubjectType `public`.
+	SubjectType string `json:"subject_type,omitempty"`
 
 	// TokenEndpointAuthMethod `client_secret_basic`, by default, `client_secret_post`, `private_key_jwt` or `none`.
 	TokenEndpointAuthMethod string `json:"token_endpoint_auth_method,omitempty"`

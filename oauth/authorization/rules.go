@@ -81,6 +81,9 @@ func parse(f facts) (r Request, p requested) {
 		r.MaxAge, p.maxAgeErr = int(seconds), err
 	}
 	r.assurance(strings.Fields(params.Get("acr_values")))
+	if registered := f.app.Registration; r.MaxAge < 0 && registered != nil && registered.DefaultMaxAge != nil {
+		r.MaxAge = *registered.DefaultMaxAge
+	}
 	p.scopes, p.scopesErr = scope.Parse(strings.ReplaceAll(params.Get("scope"), "+", " "))
 	r.Scopes = scope.Intersect(p.scopes, f.app.AllowedScopes) // the response states which ones
 	if len(p.scopes) == 0 {
@@ -128,6 +131,9 @@ var requestRules = slices.Concat(
 		}},
 		{protocol.UnauthorizedClient, "applications of this type cannot get tokens for users", func(f facts, _ Request, _ requested) bool {
 			return !f.app.Type.HasUsers()
+		}},
+		{protocol.UnauthorizedClient, "the application cannot use authorization codes", func(f facts, _ Request, _ requested) bool {
+			return !f.app.Uses(protocol.GrantAuthorizationCode)
 		}},
 		{protocol.RequestNotSupported, "request objects are not supported", func(f facts, _ Request, _ requested) bool {
 			return f.params.Has("request")

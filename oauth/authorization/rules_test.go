@@ -36,6 +36,13 @@ func set(name string, values ...string) func(*facts) {
 	}
 }
 
+// withMaxAge is a client that registered a default_max_age.
+func withMaxAge(seconds int) func(*facts) {
+	return func(f *facts) {
+		f.app.Registration = &client.Registration{GrantTypes: []string{protocol.GrantAuthorizationCode}, DefaultMaxAge: &seconds}
+	}
+}
+
 func TestRequestRules(t *testing.T) {
 	if _, err := validate(website()); err != nil {
 		t.Fatalf("the valid request: %v", err)
@@ -54,6 +61,9 @@ func TestRequestRules(t *testing.T) {
 		{"nonce that is not UTF-8", []func(*facts){set("nonce", "\xff")}, "invalid_request: a parameter is not valid text of at most 2,048 bytes"},
 		{"disabled", []func(*facts){func(f *facts) { f.app.State = client.Disabled }}, "unauthorized_client: the application is disabled"},
 		{"machine", []func(*facts){func(f *facts) { f.app.Type = client.Machine }}, "unauthorized_client: applications of this type cannot get tokens for users"},
+		{"without codes", []func(*facts){func(f *facts) {
+			f.app.Registration = &client.Registration{GrantTypes: []string{protocol.GrantDeviceCode}}
+		}}, "unauthorized_client: the application cannot use authorization codes"},
 		{"request object", []func(*facts){set("request", "x")}, "request_not_supported: request objects are not supported"},
 		{"request object elsewhere", []func(*facts){set("request_uri", "https://app.example.com/request")}, "request_uri_not_supported: request_uri must be that of a pushed request (RFC 9126)"},
 		{"no response_type", []func(*facts){set("response_type")}, "invalid_request: response_type is missing"},
@@ -144,6 +154,9 @@ func TestValidRequests(t *testing.T) {
 		{"form post", []func(*facts){set("response_mode", "form_post")}, func(r *Request) { r.ResponseMode = FormPost }},
 		{"query", []func(*facts){set("response_mode", "query")}, func(*Request) {}},
 		{"max_age", []func(*facts){set("max_age", "10")}, func(r *Request) { r.MaxAge = 10 }},
+		{"max_age of the client", []func(*facts){withMaxAge(60)}, func(r *Request) { r.MaxAge = 60 }},
+		{"another max_age than that of the client", []func(*facts){withMaxAge(60), set("max_age", "0")}, func(r *Request) { r.MaxAge = 0 }},
+		{"no step-up by the max_age of the client", []func(*facts){withMaxAge(60), set("acr_values", "aal2")}, func(r *Request) { r.MaxAge, r.AAL2 = 60, true }},
 		{"max_age beyond 68 years", []func(*facts){set("max_age", "99999999999999999999")}, func(r *Request) { r.MaxAge = 1<<31 - 1 }},
 		{"aal2 preferred", []func(*facts){set("acr_values", "gold aal2 aal1")}, func(r *Request) { r.AAL2 = true }},
 		{"aal1 preferred", []func(*facts){set("acr_values", "aal1 aal2"), set("max_age", "0")}, func(r *Request) { r.MaxAge = 0 }},
