@@ -686,9 +686,20 @@ type TokenInput struct {
 	SubjectTokenType string `json:"subject_token_type,omitempty"`
 }
 
-// UserInfo defines model for UserInfo.
+// UserInfo With the scope `profile`: `name`, `given_name`, `family_name`, `picture`, `locale` and
+// `updated_at`, and of the user's attributes those of the names `middle_name`, `nickname`,
+// `preferred_username`, `profile`, `website`, `gender`, `birthdate` and `zoneinfo` that are texts.
+// With `phone`, the attribute `phone_number`; with `address`, of the attribute `address` the
+// members of OpenID Connect Core section 5.1.1. Texts have at most 2,048 bytes; longer ones are
+// left out. Users can change their attributes, so do not identify them by `preferred_username`,
+// which need not be unique, and a phone number is never verified. ID tokens have the same claims.
 type UserInfo struct {
-	Sub string `json:"sub"`
+	Address             map[string]string `json:"address,omitempty"`
+	Email               string            `json:"email,omitempty"`
+	EmailVerified       bool              `json:"email_verified,omitempty"`
+	PhoneNumber         string            `json:"phone_number,omitempty"`
+	PhoneNumberVerified interface{}       `json:"phone_number_verified,omitempty"`
+	Sub                 string            `json:"sub"`
 }
 
 // ApplicationInPath defines model for ApplicationInPath.

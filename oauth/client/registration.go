@@ -287,7 +287,7 @@ func (s *Registry) described(ctx context.Context, tenant protocol.Tenant, m Meta
 		return nil, metadataError("scope is malformed")
 	}
 	if len(asked) == 0 {
-		asked = scope.OIDC
+		asked = scope.Default
 	}
 	registered, err := scope.Registered(ctx, s.db, tenant.ID)
 	if err != nil {

@@ -68,7 +68,7 @@ func (t Type) DefaultScopes() []string {
 	if !t.HasUsers() {
 		return nil
 	}
-	return append(slices.Clone(scope.OIDC), "me:read", "me:write")
+	return append(scope.Default, "me:read", "me:write")
 }
 
 // Defaults returns a new application of a type with all defaults.
