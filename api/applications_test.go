@@ -15,6 +15,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"stonetown/internal/sqldb"
+	"stonetown/server"
 )
 
 const appsPath = "/api/v1/applications"
@@ -321,6 +324,23 @@ func applicationScopeRace(t *testing.T, _ *world, c *client) {
 		case deleted.code() == "scope_in_use" && created.status == 201:
 		default:
 			t.Errorf("deleting: %d %s; creating: %d %s", deleted.status, deleted.text, created.status, created.text)
+		}
+	}
+}
+
+// Redirect URIs under .localhost are accepted on a development server only.
+func TestLocalRedirectURIs(t *testing.T) {
+	const local = "http://shop.localhost:5173/callback"
+	for _, dev := range []bool{false, true} {
+		w := newWorldOn(t, sqldb.Config{URL: databases["SQLite"](t)}, nil, func(c *server.Config) { c.Dev = dev })
+		c := w.tenant(t, "local")
+		for field, uri := range map[string]string{"redirect_uris": local, "post_logout_redirect_uris": "http://shop.localhost:5173/"} {
+			form := object{"name": "Shop", "type": "spa", field: []any{"http://localhost:5173/", uri}}
+			if dev {
+				c.want(t, 201, "", "POST", appsPath, form)
+			} else {
+				equal(t, field, c.want(t, 400, "redirect_uri_invalid", "POST", appsPath, form).details()["uri"], any(uri))
+			}
 		}
 	}
 }

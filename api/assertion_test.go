@@ -142,16 +142,26 @@ func privateKeyJWT(t *testing.T, w *world, c *client) {
 	a = app.present(t, introspectPath, nil, asserting(assert(nil), url.Values{"token": {access}}))
 	equal(t, "revoked", []any{a.status, a.body["active"]}, []any{200, false})
 
-	// All endpoints refuse invalid assertions with the same message.
+	// All endpoints refuse invalid assertions: those that the application signed with the reason,
+	// the others with the same message.
 	used := assert(nil)
 	good := url.Values{"grant_type": {"client_credentials"}}
 	equal(t, "client credentials", app.form(t, nil, asserting(used, good)).status, 200)
 	words := ""
 	for path, more := range map[string]url.Values{protocol.TokenPath: good, protocol.PushPath: app.request(url.Values{"client_id": nil}), protocol.DevicePath: {}, introspectPath: {"token": {access}}, revokePath: {"token": {access}}} {
 		maps.DeleteFunc(more, func(_ string, values []string) bool { return values == nil })
+		for reason, assertion := range map[string]string{
+			"its jti was used before": used, "aud must name only this server": key.assert(t, app.id, "https://another.test", nil), "exp is in the past": assert(object{"exp": time.Now().Unix() - 1}),
+			"its lifetime is longer than 3600 seconds": assert(object{"exp": time.Now().Unix() + 3660}),
+		} {
+			a := app.present(t, path, nil, asserting(assertion, more))
+			equal(t, path+": "+reason, []any{a.status, a.code(), a.body["message"]}, []any{401, "invalid_client", "the client assertion is refused: " + reason})
+			if !strings.Contains(w.log.String(), reason) {
+				t.Errorf("the reason %q is not in the log", reason)
+			}
+		}
 		for what, assertion := range map[string]string{
-			"used elsewhere": used, "nonsense": "x", "wrong key": signer{other.private, key.public}.assert(t, app.id, base, nil), "unknown key": newSigner(t, "x").assert(t, app.id, base, nil),
-			"another tenant": key.assert(t, app.id, "https://another.test", nil), "expired": assert(object{"exp": time.Now().Unix() - 1}), "for long": assert(object{"exp": time.Now().Unix() + 3600}),
+			"nonsense": "x", "wrong key": signer{other.private, key.public}.assert(t, app.id, base, nil), "unknown key": newSigner(t, "x").assert(t, app.id, base, nil),
 			"no jti": assert(object{"jti": nil}), "of another": key.assert(t, classic.id, base, nil), "of a page": key.assert(t, page.id, base, nil), "of nobody": key.assert(t, "client_x", base, nil),
 			"access token": access, "ID token": idToken,
 		} {
@@ -183,6 +193,13 @@ func privateKeyJWT(t *testing.T, w *world, c *client) {
 			equal(t, path+": "+what, app.present(t, path, h, more).status, 401)
 		}
 	}
+
+	// An hour is the default bound, which the tenant can lower.
+	hour := func() string { return assert(object{"exp": time.Now().Unix() + 3600}) }
+	equal(t, "for an hour", app.form(t, nil, asserting(hour(), good)).status, 200)
+	c.want(t, 200, "", "PATCH", settingsPath, object{"client_assertion_max_s": 300})
+	equal(t, "of a tenant with a lower bound", app.form(t, nil, asserting(hour(), good)).body["message"], any("the client assertion is refused: its lifetime is longer than 300 seconds"))
+	c.want(t, 200, "", "PATCH", settingsPath, object{"client_assertion_max_s": nil})
 
 	// Of parallel requests with one assertion, one succeeds.
 	again := assert(nil)

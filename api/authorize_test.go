@@ -169,6 +169,37 @@ func authorizationCode(t *testing.T, w *world, c *client) {
 	for _, method := range []string{"GET", "POST"} {
 		equal(t, "userinfo", user.want(t, 200, "", method, "/oauth2/userinfo", nil).body["email"], "ann@example.com")
 	}
+	// The token in the form (RFC 6750 §2.2).
+	inForm := func(form url.Values, header http.Header) answer {
+		t.Helper()
+		h := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
+		maps.Copy(h, header)
+		return c.with("").send(t, "POST", "/oauth2/userinfo", h, []byte(form.Encode()))
+	}
+	token := url.Values{"access_token": {user.token}}
+	equal(t, "in the form", inForm(token, nil).body["email"], "ann@example.com")
+	for what, refused := range map[string]struct {
+		a      answer
+		status int
+		code   string
+	}{
+		"in both":         {inForm(token, http.Header{"Authorization": {"Bearer " + user.token}}), 400, "invalid_request"},
+		"twice":           {inForm(url.Values{"access_token": {user.token, user.token}}, nil), 400, "invalid_request"},
+		"no form":         {c.with("").send(t, "POST", "/oauth2/userinfo", http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, []byte("%zz")), 400, "invalid_request"},
+		"too large":       {inForm(url.Values{"access_token": {strings.Repeat("x", 65<<10)}}, nil), 413, "payload_too_large"},
+		"empty":           {inForm(url.Values{"access_token": {""}}, nil), 401, "unauthenticated"},
+		"nonsense":        {inForm(url.Values{"access_token": {"x"}}, nil), 401, "invalid_token"},
+		"without openid":  {inForm(url.Values{"access_token": {c.token}}, nil), 403, "insufficient_scope"},
+		"with GET":        {c.with("").send(t, "GET", "/oauth2/userinfo?"+token.Encode(), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, []byte(token.Encode())), 401, "unauthenticated"},
+		"in the query":    {c.with("").send(t, "POST", "/oauth2/userinfo?"+token.Encode(), nil, nil), 401, "unauthenticated"},
+		"in JSON":         {user.send(t, "POST", "/oauth2/userinfo", http.Header{"Authorization": {"Bearer " + user.token}, "Content-Type": {"application/json"}}, []byte("{}")), 415, "unsupported_media_type"},
+		"other endpoints": {c.with("").send(t, "POST", "/api/v1/resources/check", http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, []byte(token.Encode())), 401, "unauthenticated"},
+	} {
+		equal(t, what, []any{refused.a.status, refused.a.code()}, []any{refused.status, refused.code})
+		if challenged := refused.a.header.Get("WWW-Authenticate") != ""; challenged != (refused.status < 404) {
+			t.Errorf("%s: challenged: %v", what, challenged)
+		}
+	}
 	c.want(t, 403, "insufficient_scope", "GET", "/oauth2/userinfo", nil)
 	c.with(got.body["id_token"].(string)).want(t, 401, "invalid_token", "GET", "/oauth2/userinfo", nil)
 
@@ -459,6 +490,7 @@ func authorizeRefuses(t *testing.T, w *world, c *client) {
 		"no state": {"invalid_request", url.Values{"state": nil}}, "two nonces": {"invalid_request", url.Values{"nonce": {"a", "b"}}}, "long state": {"invalid_request", url.Values{"state": {long(2049)}}},
 		"no challenge": {"invalid_request", url.Values{"code_challenge": nil}}, "plain": {"invalid_request", url.Values{"code_challenge_method": {"plain"}}}, "no method": {"invalid_request", url.Values{"code_challenge_method": nil}},
 		"short challenge": {"invalid_request", url.Values{"code_challenge": {"x"}}}, "fragment": {"invalid_request", url.Values{"response_mode": {"fragment"}}}, "request": {"request_not_supported", url.Values{"request": {"x"}}},
+		"request_uri": {"request_uri_not_supported", url.Values{"request_uri": {"https://app.example.com/request"}}}, "two request_uris": {"invalid_request", url.Values{"request_uri": {"x", "y"}}},
 		"scope": {"invalid_scope", url.Values{"scope": {"users:write"}}}, "malformed scope": {"invalid_scope", url.Values{"scope": {"a\"b"}}}, "audience": {"invalid_target", url.Values{"audience": {"https://other.example.com"}}},
 		"prompt": {"invalid_request", url.Values{"prompt": {"now"}}}, "none and more": {"invalid_request", url.Values{"prompt": {"none login"}}}, "max_age": {"invalid_request", url.Values{"max_age": {"-1"}}}, "max_age is no number": {"invalid_request", url.Values{"max_age": {"1h"}}},
 		"no second factor": {"unmet_authentication_requirements", url.Values{"prompt": {"none"}, "acr_values": {"aal2"}, "max_age": {"900"}}}, "too old": {"login_required", url.Values{"prompt": {"none"}, "max_age": {"0"}}},

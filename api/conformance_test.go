@@ -149,6 +149,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"invalid_registrations_are_refused":                        registrationRefuses,
 	"a_client_changes_its_metadata_only":                       clientChanges,
 	"a_registered_client_gets_tokens_until_it_is_deleted":      registeredClient,
+	"scopes_lead_to_the_standard_claims":                       standardClaims,
 	"an_exchanged_token_has_at_most_the_rights_of_its_subject": tokenExchange,
 	"token_exchange_follows_its_policy":                        exchangeRefuses,
 	"delegation_requires_two_relations":                        actAs,

@@ -237,6 +237,8 @@ func boundGrants(t *testing.T, w *world, c *client) {
 	for _, method := range []string{"GET", "POST"} {
 		equal(t, "userinfo", c.with(token).proving(key).want(t, 200, "", method, "/oauth2/userinfo", nil).body["email"], "ann@example.com")
 		c.with(token).want(t, 401, "invalid_token", method, "/oauth2/userinfo", nil)
+		form := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Dpop": {key.Proof(t, "POST", c.base()+"/oauth2/userinfo", token, nil)}}
+		equal(t, "in a form", c.with("").send(t, "POST", "/oauth2/userinfo", form, []byte("access_token="+token)).code(), "invalid_token")
 		c.with(token).proving(other).want(t, 401, "invalid_token", method, "/oauth2/userinfo", nil)
 	}
 	idToken := got.body["id_token"].(string)

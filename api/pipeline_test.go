@@ -324,11 +324,34 @@ func webOrigins(t *testing.T, w *world, c *client) {
 		t.Errorf("preflight: %v", h)
 	}
 	h = c.send(t, "GET", target, http.Header{"Origin": {ours}}, nil).header
-	for _, name := range []string{"X-Request-Id", "Retry-After", "Ratelimit", "Idempotent-Replayed", "X-Consistency-Token"} {
+	for _, name := range []string{"X-Request-Id", "Retry-After", "Ratelimit", "Idempotent-Replayed", "X-Consistency-Token", "WWW-Authenticate"} {
 		if !strings.Contains(strings.ToLower(h.Get("Access-Control-Expose-Headers")), strings.ToLower(name)) {
 			t.Errorf("%s is not exposed: %s", name, h.Get("Access-Control-Expose-Headers"))
 		}
 	}
+	// Changes are effective at once.
+	reads := func(origin string) bool {
+		return c.send(t, "GET", target, http.Header{"Origin": {origin}}, nil).header.Get("Access-Control-Allow-Origin") == origin
+	}
+	const added = "https://new.example.com"
+	equal(t, "before", reads(added), false)
+	late := c.want(t, 201, "", "POST", appsPath, object{"name": "late", "type": "spa", "allowed_origins": []any{added}}).data()["id"].(string)
+	equal(t, "of a new application", reads(added), true)
+	c.want(t, 200, "", "POST", appsPath+"/"+late+"/disable", nil)
+	equal(t, "of a disabled application", reads(added), false)
+	c.want(t, 200, "", "POST", appsPath+"/"+late+"/enable", nil)
+	equal(t, "of an enabled application", reads(added), true)
+	c.want(t, 200, "", "PATCH", appsPath+"/"+late, object{"allowed_origins": []any{}})
+	equal(t, "removed", reads(added), false)
+	c.want(t, 200, "", "PATCH", settingsPath, object{"trusted_origins": []any{added}})
+	equal(t, "of the tenant", reads(added), true)
+	c.want(t, 200, "", "PATCH", settingsPath, object{"trusted_origins": nil})
+	equal(t, "no more of the tenant", reads(added), false)
+	c.want(t, 200, "", "PATCH", appsPath+"/"+late, object{"allowed_origins": []any{added}})
+	equal(t, "added", reads(added), true)
+	c.want(t, 204, "", "DELETE", appsPath+"/"+late, nil)
+	equal(t, "of a deleted application", reads(added), false)
+
 	equal(t, "no such path", preflight("/nowhere", ours, "GET").Get("Access-Control-Allow-Origin"), "")
 	for _, target := range []string{"/.well-known/jwks.json", "/api/v1/openapi.json"} {
 		equal(t, target, c.with("").send(t, "GET", target, http.Header{"Origin": {"https://anyone.example"}}, nil).header.Get("Access-Control-Allow-Origin"), "*")
@@ -449,7 +472,7 @@ func tenantSettings(t *testing.T, w *world, c *client) {
 			"rate_limits": object{"authz.caller": "5/min", "token.ip": "unlimited"}, "password_policy": policy,
 			"mfa_policy": object{"mode": "optional", "kinds": []any{"sms", "totp", "webauthn"}}, "session": object{"idle_s": 86400.0, "absolute_s": 2592000.0},
 			"sign_up": "open", "require_verified_email": true,
-			"dcr_mode": "off", "require_state": true, "refresh_reuse_leeway_s": 0.0, "refresh_family_max_s": 7776000.0, "previous_secret_ttl_s": 259200.0,
+			"dcr_mode": "off", "require_state": true, "refresh_reuse_leeway_s": 0.0, "refresh_family_max_s": 7776000.0, "previous_secret_ttl_s": 259200.0, "client_assertion_max_s": 3600.0,
 			"token_defaults": object{"access_token_ttl_s": 3600.0, "refresh_token_ttl_s": 2592000.0}, "trusted_origins": []any{},
 		},
 		"changes": object{"rate_limits": []any{
@@ -516,6 +539,7 @@ func tenantSettings(t *testing.T, w *world, c *client) {
 		`{"dcr_mode":"open"}`: "dcr_mode", `{"dcr_mode":1}`: "dcr_mode", `{"require_state":"no"}`: "require_state",
 		`{"refresh_reuse_leeway_s":61}`: "refresh_reuse_leeway_s", `{"refresh_reuse_leeway_s":-1}`: "refresh_reuse_leeway_s", `{"refresh_reuse_leeway_s":1.5}`: "refresh_reuse_leeway_s",
 		`{"refresh_family_max_s":299}`: "refresh_family_max_s", `{"refresh_family_max_s":31536001}`: "refresh_family_max_s", `{"previous_secret_ttl_s":604801}`: "previous_secret_ttl_s",
+		`{"client_assertion_max_s":59}`: "client_assertion_max_s", `{"client_assertion_max_s":3601}`: "client_assertion_max_s",
 		`{"password_policy":1}`: "password_policy", `{"password_policy":{"min_length":7}}`: "password_policy/min_length", `{"password_policy":{"min_length":"8"}}`: "password_policy/min_length",
 		`{"password_policy":{"max_length":257},"rate_limits":{"token.ip":"9/s"}}`: "password_policy/max_length",
 		`{"mfa_policy":{"mode":"x"}}`: "mfa_policy/mode", `{"mfa_policy":{"kinds":["x"]}}`: "mfa_policy/kinds", `{"mfa_policy":{"kinds":1}}`: "mfa_policy/kinds", `{"mfa_policy":true}`: "mfa_policy",

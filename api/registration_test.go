@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"stonetown/oauth/dpop/dpoptest"
 )
@@ -171,7 +172,7 @@ func registration(t *testing.T, w *world, c *client) {
 
 	// The minimum.
 	little := object{
-		"redirect_uris": []any{callback}, "token_endpoint_auth_method": "client_secret_basic", "grant_types": []any{"authorization_code", "refresh_token", deviceGrant},
+		"redirect_uris": []any{callback}, "token_endpoint_auth_method": "client_secret_basic", "grant_types": []any{"authorization_code"},
 		"response_types": []any{"code"}, "application_type": "web", "scope": "openid profile email offline_access", "client_name": "app.example.com",
 		"id_token_signed_response_alg": "RS256", "backchannel_logout_session_required": false, "require_pushed_authorization_requests": false, "dpop_bound_access_tokens": false,
 	}
@@ -187,6 +188,7 @@ func registration(t *testing.T, w *world, c *client) {
 		"tos_uri": "https://app.example.com/tos", "policy_uri": "https://app.example.com/policy", "contacts": []any{"ops@app.example.com", "+41 1 234"}, "software_id": "4NRB1-0XZAB", "software_version": "2.0",
 		"jwks": keySet(key), "id_token_signed_response_alg": "ES256", "post_logout_redirect_uris": []any{"https://app.example.com/bye"},
 		"backchannel_logout_uri": "https://app.example.com/logout", "backchannel_logout_session_required": true, "require_pushed_authorization_requests": true, "dpop_bound_access_tokens": true,
+		"default_max_age": 3600.0,
 	}
 	forged := object{
 		"first_party": true, "introspect_all": true, "token_exchange": object{"enabled": true, "allowed_audiences": []any{"https://api.example.com"}}, "group_scopes": "all", "audience": "https://api.example.com",
@@ -222,7 +224,7 @@ func registration(t *testing.T, w *world, c *client) {
 
 	// The type follows from the authentication method.
 	page := register(t, c, object{"redirect_uris": []any{"https://app.example.com/cb", "http://localhost:3000/cb"}, "token_endpoint_auth_method": "none", "client_name": "Page"})
-	equal(t, "page", []any{page.information["client_secret"], page.information["grant_types"], page.information["application_type"]}, []any{nil, []any{"authorization_code", "refresh_token"}, "web"})
+	equal(t, "page", []any{page.information["client_secret"], page.information["grant_types"], page.information["application_type"]}, []any{nil, []any{"authorization_code"}, "web"})
 	is(page.application(t, c), object{"type": "spa", "allowed_origins": []any{"https://app.example.com", "http://localhost:3000"}})
 	phone := register(t, c, object{"redirect_uris": []any{"com.example.app:/cb"}, "token_endpoint_auth_method": "none", "application_type": "native"})
 	is(phone.information, object{"application_type": "native", "client_name": "com.example.app", "client_secret": nil})
@@ -231,6 +233,9 @@ func registration(t *testing.T, w *world, c *client) {
 	is(device.information, object{"redirect_uris": []any{}, "client_name": "Application"})
 	post := register(t, c, object{"redirect_uris": []any{callback}, "token_endpoint_auth_method": "client_secret_post", "response_types": []any{"code"}, "scope": "users:read"})
 	equal(t, "nothing is left", post.information["scope"], "")
+
+	// Members that ask for what the product does anyway.
+	register(t, c, object{"redirect_uris": []any{callback}, "subject_type": "public", "id_token_encrypted_response_alg": nil, "tls_client_certificate_bound_access_tokens": false})
 
 	// Events and their actors.
 	found := w.events(t, c, seen)
@@ -248,7 +253,7 @@ func registration(t *testing.T, w *world, c *client) {
 			}
 		}
 	}
-	equal(t, "events", len(created), 6)
+	equal(t, "events", len(created), 7)
 	token := plain.information["registration_access_token"].(string)
 	sum := sha256.Sum256([]byte(token))
 	var options string
@@ -301,6 +306,9 @@ func registrationRefuses(t *testing.T, _ *world, c *client) {
 		"both keys": {"jwks": keySet(newSigner(t, "a")), "jwks_uri": "https://app.example.com/keys"}, "bad keys": {"jwks": object{"keys": []any{}}}, "keys that are none": {"jwks": "x"},
 		"implicit": {"grant_types": []any{"authorization_code", "implicit"}}, "password": {"grant_types": []any{"password"}}, "machine": {"grant_types": []any{"authorization_code", "client_credentials"}},
 		"exchange": {"grant_types": []any{"authorization_code", exchangeGrant}}, "token": {"response_types": []any{"code", "token"}}, "id token": {"response_types": []any{"code id_token"}},
+		"pairwise": {"subject_type": "pairwise"}, "encrypted ID tokens": {"id_token_encrypted_response_alg": "RSA-OAEP"}, "signed responses": {"userinfo_signed_response_alg": "RS256"},
+		"request objects": {"request_object_signing_alg": "ES256"}, "certificates": {"tls_client_certificate_bound_access_tokens": true}, "levels": {"default_acr_values": []any{"aal2"}},
+		"negative max_age": {"default_max_age": -1}, "max_age is a text": {"default_max_age": "60"}, "long max_age": {"default_max_age": 1 << 31},
 		"kind": {"application_type": "mobile"}, "alg none": {"id_token_signed_response_alg": "none"}, "alg HS256": {"id_token_signed_response_alg": "HS256"},
 		"scope": {"scope": "open\"id"}, "long scope": {"scope": long(20_000)}, "name": {"client_name": long(501)}, "NUL": {"software_id": "\x00"}, "contacts": {"contacts": many(21, "a")}, "a contact": {"contacts": []any{long(501)}},
 		"logo": {"logo_uri": "javascript:alert(1)"}, "plain logo": {"logo_uri": "http://app.example.com/l"}, "terms": {"tos_uri": "x"}, "flag": {"dpop_bound_access_tokens": "yes"},
@@ -393,7 +401,7 @@ func clientChanges(t *testing.T, w *world, c *client) {
 		return c.form(t, nil, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {"x"}, "client_id": {r.information["client_id"].(string)}, "client_secret": {secret.(string)}}).code()
 	}
 	equal(t, "the old one", ask(r.information["client_secret"]), "invalid_client")
-	equal(t, "the new one", ask(again.information["client_secret"]), "invalid_grant")
+	equal(t, "the new one", ask(again.information["client_secret"]), "unauthorized_client") // it has not asked for refresh tokens
 	again.want(t, 400, "invalid_client_metadata", "PUT", again.path, again.saying(object{"client_secret": r.information["client_secret"]}))
 
 	// The origins of a browser client follow its redirect URIs; those of an administrator stay.
@@ -456,9 +464,27 @@ func registeredClient(t *testing.T, w *world, c *client) {
 		_, to = p.browse(t, user.want(t, 200, "", "POST", authPath+"/consent", object{"flow_id": p.flow, "decision": "allow"}).data()["redirect_to"].(string))
 		return p.exchange(t, to.Query().Get("code"), nil)
 	}
+	// A client can use the grants that it asked for, and no others.
+	coded := register(t, c, object{"redirect_uris": []any{callback}, "default_max_age": 0})
+	p := coded.party(session)
+	_, to := p.ask(t, url.Values{"scope": {"openid"}, "max_age": {"86400"}})
+	equal(t, "consent", to.Path, "/auth/consent")
+	_, to = p.browse(t, user.want(t, 200, "", "POST", authPath+"/consent", object{"flow_id": p.flow, "decision": "allow"}).data()["redirect_to"].(string))
+	got := p.exchange(t, to.Query().Get("code"), nil)
+	equal(t, "no refresh token", []any{got.status, got.body["refresh_token"]}, []any{200, nil})
+	equal(t, "refresh", p.refresh(t, "x", nil).code(), "unauthorized_client")
+	equal(t, "device", p.present(t, "/oauth2/device_authorization", basic(p.id, p.secret), nil).code(), "unauthorized_client")
+	time.Sleep(1100 * time.Millisecond)
+	_, to = p.ask(t, url.Values{"scope": {"openid"}, "prompt": {"none"}})
+	equal(t, "its default_max_age", to.Query().Get("error"), "login_required")
+	coded.want(t, 204, "", "DELETE", coded.path, nil)
+	tv := register(t, c, object{"grant_types": []any{deviceGrant}, "redirect_uris": []any{callback}}).party(session)
+	_, to = tv.ask(t, nil)
+	equal(t, "codes", to.Query().Get("error"), "unauthorized_client")
+
 	for what, metadata := range map[string]object{
-		"server": {"redirect_uris": []any{callback}, "client_name": "Notes", "scope": "openid offline_access invoices"},
-		"page":   {"redirect_uris": []any{callback}, "client_name": "Notes", "scope": "openid offline_access invoices", "token_endpoint_auth_method": "none"},
+		"server": {"redirect_uris": []any{callback}, "client_name": "Notes", "scope": "openid offline_access invoices", "grant_types": []any{"authorization_code", "refresh_token"}},
+		"page":   {"redirect_uris": []any{callback}, "client_name": "Notes", "scope": "openid offline_access invoices", "grant_types": []any{"authorization_code", "refresh_token"}, "token_endpoint_auth_method": "none"},
 	} {
 		r := register(t, c, metadata)
 		p := r.party(session)

@@ -46,21 +46,13 @@ func refreshLeeway(t *testing.T, w *world, c *client) {
 	refused("without leeway", strict, strictNext)
 	c.want(t, 200, "", "PATCH", settingsPath, object{"refresh_reuse_leeway_s": 30})
 
-	// Within the leeway there are siblings until one of them is used.
+	// Within the leeway it leads to the same successor, until that is used.
 	first := issue()
 	second := renew(first)
-	sibling := renew(first)
-	if sibling == second {
-		t.Error("the sibling is the same token")
-	}
 	pass(29 * time.Second)
-	renew(first)
-	third := renew(sibling)
-	refused("a sibling that was not used first", second)
-	refused("the family", third)
-	first = issue()
-	second = renew(first)
-	third = renew(second)
+	equal(t, "again", renew(first), second)
+	third := renew(second)
+	equal(t, "the next one, again", renew(second), third)
 	refused("an older predecessor", first)
 	refused("the family", second, third)
 
@@ -72,18 +64,32 @@ func refreshLeeway(t *testing.T, w *world, c *client) {
 	pass(31 * time.Second)
 	refused("late", first, second)
 
-	// Parallel requests get a token each.
+	// Two tabs share one token. They renew at once, again and again.
 	first = issue()
-	var wg sync.WaitGroup
-	answers := make(chan answer, 5)
-	for range cap(answers) {
-		wg.Go(func() { answers <- p.refresh(t, first, nil) })
+	for range 3 {
+		var wg sync.WaitGroup
+		answers := make(chan answer, 5)
+		for range cap(answers) {
+			wg.Go(func() { answers <- p.refresh(t, first, nil) })
+		}
+		wg.Wait()
+		close(answers)
+		next, accessTokens := map[any]bool{}, map[any]bool{}
+		for a := range answers {
+			equal(t, "at once", a.status, 200)
+			next[a.body["refresh_token"]], accessTokens[a.body["access_token"]] = true, true
+			first, _ = a.body["refresh_token"].(string)
+		}
+		equal(t, "refresh tokens and access tokens", []int{len(next), len(accessTokens)}, []int{1, 5})
 	}
-	wg.Wait()
-	close(answers)
-	for a := range answers {
-		equal(t, "at once", a.status, 200)
-	}
+
+	// A copy is noticed when it is used out of step.
+	second = renew(first)
+	equal(t, "a copy in step", renew(first), second)
+	third = renew(second)
+	pass(31 * time.Second)
+	refused("a copy out of step", second)
+	refused("the family", third)
 	equal(t, "events", w.types(t, c, "security.refresh"), slices.Repeat([]string{"security.refresh_token_reused"}, 4))
 }
 

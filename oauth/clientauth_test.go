@@ -1,11 +1,13 @@
 package oauth_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -89,6 +91,9 @@ func presents(clientID, assertion string) grants.Request {
 	}
 }
 
+// sameForAll is the description of refusals of clients that have not signed.
+const sameForAll = "unknown client, or wrong secret or assertion"
+
 // code returns the error code of a refusal; empty: the request is granted.
 func (w *world) code(req grants.Request) protocol.Code {
 	w.t.Helper()
@@ -100,7 +105,7 @@ func (w *world) code(req grants.Request) protocol.Code {
 	if refused == nil {
 		return ""
 	}
-	if refused.Code == protocol.InvalidClient && refused.Description != "unknown client, or wrong secret or assertion" {
+	if refused.Code == protocol.InvalidClient && refused.Description != sameForAll && !strings.HasPrefix(refused.Description, "the client assertion is refused: ") {
 		w.t.Errorf("refused in words of its own: %v", refused)
 	}
 	return refused.Code
@@ -156,7 +161,8 @@ func TestAssertion(t *testing.T) {
 		"access token":                {presents(app.ClientID, granted.AccessToken), protocol.InvalidClient},
 		"access token of another":     {presents(app.ClientID, classicToken), protocol.InvalidClient},
 		"too late":                    {w.asserts(tenantA, key, app.ClientID, map[string]any{"exp": w.clock.now.Unix()}), protocol.InvalidClient},
-		"too early":                   {w.asserts(tenantA, key, app.ClientID, map[string]any{"exp": w.clock.now.Add(time.Hour).Unix()}), protocol.InvalidClient},
+		"for an hour":                 {w.asserts(tenantA, key, app.ClientID, map[string]any{"iat": w.clock.now.Unix(), "exp": w.clock.now.Add(time.Hour).Unix()}), ""},
+		"for longer":                  {w.asserts(tenantA, key, app.ClientID, map[string]any{"exp": w.clock.now.Add(time.Hour + time.Minute).Unix()}), protocol.InvalidClient},
 		"two ways":                    {both, protocol.InvalidRequest},
 		"a secret besides":            {sneaky, protocol.InvalidClient},
 		"a secret instead":            {request(app, secret), protocol.InvalidClient},
@@ -200,12 +206,22 @@ func TestAssertion(t *testing.T) {
 	}
 
 	// It is remembered for as long as it could come back.
-	w.clock.now = w.clock.now.Add(59 * time.Second)
-	if err := w.Tidy(ctx); err != nil {
-		t.Fatal(err)
+	long := w.asserts(tenantA, key, app.ClientID, map[string]any{"exp": w.clock.now.Add(time.Hour).Unix()})
+	if got := w.code(long); got != "" {
+		t.Errorf("for an hour: %q", got)
 	}
-	if got := w.code(said); got != protocol.InvalidClient {
-		t.Errorf("in its last second: %q", got)
+	began := w.clock.now
+	for _, last := range []struct {
+		after time.Duration
+		req   grants.Request
+	}{{time.Minute - time.Second, said}, {time.Hour - time.Second, long}} {
+		w.clock.now = began.Add(last.after)
+		if err := w.Tidy(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.code(last.req); got != protocol.InvalidClient {
+			t.Errorf("in its last second, after %s: %q", last.after, got)
+		}
 	}
 	w.clock.now = w.clock.now.Add(2 * time.Hour)
 	if err := w.Tidy(ctx); err != nil {
@@ -214,6 +230,73 @@ func TestAssertion(t *testing.T) {
 	var rows int
 	if err := w.db.QueryRow(ctx, `SELECT count(*) FROM client_assertions`).Scan(&rows); err != nil || rows != 0 {
 		t.Errorf("%d rows, %v", rows, err)
+	}
+}
+
+// Every refusal of a client is logged with its reason, and without what the client sent. Only a
+// client that has signed learns the reason.
+func TestRefusalsOfClients(t *testing.T) {
+	var log bytes.Buffer
+	w := newWorld(t, func(c *oauth.Config) { c.Logger = slog.New(slog.NewJSONHandler(&log, nil)) })
+	key, other := newSigner(t, "a"), newSigner(t, "a")
+	app, _ := w.application(tenantA, signing(t, key))
+	classic, secret := w.application(tenantA, client.Application{})
+	page, _ := w.application(tenantA, client.Application{Type: client.SPA})
+	w.tx(func(tx *sqldb.Tx) error {
+		_, _, err := w.Clients.UpdateSettings(t.Context(), tx, tenantA.ID, func(s *client.Settings) { s.ClientAssertionMaxS = 600 })
+		return err
+	})
+	used := w.asserts(tenantA, key, app.ClientID, nil)
+	if got := w.code(used); got != "" {
+		t.Fatal(got)
+	}
+	withAssertion := request(classic, "")
+	withAssertion.ClientSecret, withAssertion.Assertion = "", used.Assertion
+	misplaced := request(classic, secret)
+	misplaced.ClientID = secret
+	for _, test := range []struct {
+		req      grants.Request
+		reason   string
+		clientID string
+		told     bool
+	}{
+		{w.asserts(tenantA, key, app.ClientID, map[string]any{"exp": w.clock.now.Add(11 * time.Minute).Unix()}), "its lifetime is longer than 600 seconds", app.ClientID, true},
+		{w.asserts(tenantB, key, app.ClientID, nil), "aud must name only this server", app.ClientID, true},
+		{used, "its jti was used before", app.ClientID, true},
+		{w.asserts(tenantA, other, app.ClientID, nil), "the signature is wrong", app.ClientID, false},
+		{w.asserts(tenantA, newSigner(t, "b"), app.ClientID, nil), "signed with a key that the client has not registered", app.ClientID, false},
+		{presents(app.ClientID, ""), "no client assertion", app.ClientID, false},
+		{request(app, "cs_wrong"), "the application has private_key_jwt, and not a secret", app.ClientID, false},
+		{withAssertion, "the application has a secret, and not private_key_jwt", classic.ClientID, false},
+		{request(classic, "cs_wrong"), "the secret is wrong or has expired", classic.ClientID, false},
+		{request(classic, ""), "no secret", classic.ClientID, false},
+		{request(page, "cs_wrong"), "the application has no credentials", page.ClientID, false},
+		{request(client.Application{ClientID: "client_unknown"}, "cs_wrong"), "unknown client", "client_unknown", false},
+		{request(client.Application{ClientID: strings.Repeat("client_", 1000)}, "cs_wrong"), "unknown client", "", false},
+		{misplaced, "unknown client", "", false},
+		{request(client.Application{}, "cs_wrong"), "no client_id", "", false},
+	} {
+		log.Reset()
+		_, err := w.Grants.Token(t.Context(), tenantA, test.req)
+		want := sameForAll
+		if test.told {
+			want = "the client assertion is refused: " + test.reason
+		}
+		if refused, ok := errors.AsType[*protocol.Error](err); !ok || refused.Code != protocol.InvalidClient || refused.Description != want {
+			t.Errorf("%s: %v", test.reason, err)
+		}
+		var line map[string]any
+		if err := json.Unmarshal(log.Bytes(), &line); err != nil {
+			t.Fatalf("%s: %v in %q", test.reason, err, log.String())
+		}
+		if line["reason"] != test.reason || line["client_id"] != test.clientID || line["tenant"] != tenantA.ID {
+			t.Errorf("%s: logged as %s", test.reason, log.String())
+		}
+		for _, sent := range []string{secret, "cs_wrong", test.req.Assertion} {
+			if sent != "" && strings.Contains(log.String(), sent) {
+				t.Errorf("%s: %s is in the log", test.reason, sent)
+			}
+		}
 	}
 }
 

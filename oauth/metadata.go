@@ -3,6 +3,7 @@ package oauth
 import (
 	"context"
 
+	"stonetown/oauth/access"
 	"stonetown/oauth/assertion"
 	"stonetown/oauth/authorization"
 	"stonetown/oauth/client"
@@ -90,10 +91,9 @@ func (s *Service) Metadata(ctx context.Context, tenant protocol.Tenant) (Metadat
 		DPoPSigningAlgValuesSupported:     dpop.Algs,
 		AuthorizationResponseISSSupported: true,
 		ACRValuesSupported:                []string{protocol.AAL1, protocol.AAL2},
-		ClaimsSupported: []string{
-			"sub", "iss", "aud", "azp", "exp", "iat", "auth_time", "nonce", "acr", "amr", "sid", "at_hash",
-			"name", "given_name", "family_name", "picture", "locale", "updated_at", "email", "email_verified",
-		},
+		ClaimsSupported: append([]string{
+			"iss", "aud", "azp", "exp", "iat", "auth_time", "nonce", "acr", "amr", "sid", "at_hash",
+		}, access.StandardClaims...),
 		PromptValuesSupported:             authorization.Prompts,
 		UILocalesSupported:                []string{"en"}, // of the hosted pages
 		ServiceDocumentation:              tenant.BaseURL + "/api/v1/openapi.yaml",

@@ -32,7 +32,7 @@ type Config struct {
 	// DB stores the module's state. Its tables are [Migrations]. Required.
 	DB *sqldb.DB
 
-	// Seal encrypts private signing keys at rest. Required.
+	// Seal encrypts private signing keys at rest, and derives refresh tokens. Required.
 	Seal *seal.Key
 
 	// Users has the users that give access to applications. Required.
@@ -56,7 +56,10 @@ type Config struct {
 	// notifications. Default: a client that reaches the public Internet only.
 	Outbound *outbound.Client
 
-	// Logger logs key sets that cannot be fetched. Default: slog.Default().
+	// LocalRedirects is that of [client.Config].
+	LocalRedirects bool
+
+	// Logger logs refused clients, and key sets that cannot be fetched. Default: slog.Default().
 	Logger *slog.Logger
 
 	// Clock returns the time. Default: time.Now.
@@ -94,9 +97,10 @@ func New(c Config) (*Service, error) {
 	s := &Service{db: c.DB, clock: c.Clock}
 	revoked := revocation.New(c.DB, c.Clock)
 	s.Keys = keys.New(c.DB, c.Seal, c.Clock, revoked, c.Jobs)
-	s.Access = access.NewStore(c.DB, c.Users, c.Clock)
+	s.Access = access.NewStore(c.DB, c.Users, c.Seal, c.Clock)
 	s.Clients = client.NewRegistry(client.Config{
 		DB: c.DB, Relations: c.Relations, Authority: c.Authority, Access: s.Access, Keys: s.Keys, Revoked: revoked, Outbound: c.Outbound, Clock: c.Clock,
+		LocalRedirects: c.LocalRedirects,
 	})
 	s.Authenticator = client.NewAuthenticator(c.DB, c.Outbound, c.Logger, c.Clock)
 	var minter *token.Minter

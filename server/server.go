@@ -127,7 +127,8 @@ type Config struct {
 	// ServeRegions and ServeTenants limit the tenants that the interface serves, to those of a
 	// region or with a slug in the lists. The control plane is always served. Default: all are.
 	ServeRegions, ServeTenants []string
-	// Dev serves the first tenant on localhost and loopback addresses.
+	// Dev serves the first tenant on localhost and loopback addresses, and lets applications
+	// have redirect URIs with http and a host under .localhost.
 	Dev bool
 	// AccessLog logs each request at info level instead of debug.
 	AccessLog bool
@@ -297,6 +298,7 @@ func (s *Server) compose(c Config) (err error) {
 	s.OAuth, err = oauth.New(oauth.Config{
 		DB: s.DB, Seal: sealer, Relations: s.Engine, Authority: rights, Users: accounts,
 		Jobs: s.Jobs, Tenants: tenants{s.Organizations}.OAuthTenant, Outbound: c.Outbound, Logger: c.Logger,
+		LocalRedirects: c.Dev,
 	})
 	if err != nil {
 		return err

@@ -96,7 +96,7 @@ func (u *users) queue(b *sqldb.Batch, tenantID, userID string) (read func(contex
 func userOf(found identity.User, scopes []string) access.User {
 	return access.User{
 		ID: found.ID, Email: found.Email, EmailVerified: found.EmailVerified, Name: found.Name, GivenName: found.GivenName, FamilyName: found.FamilyName,
-		Picture: found.Picture, Locale: found.Locale, UpdatedAt: found.UpdatedAt, Scopes: scopes, ValidFrom: found.SignedOutAt,
+		Picture: found.Picture, Locale: found.Locale, Attributes: found.Attributes, UpdatedAt: found.UpdatedAt, Scopes: scopes, ValidFrom: found.SignedOutAt,
 	}
 }
 

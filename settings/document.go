@@ -22,6 +22,7 @@ type Document struct {
 	RefreshReuseLeewayS int              `json:"refresh_reuse_leeway_s"`
 	RefreshFamilyMaxS   int              `json:"refresh_family_max_s"`
 	PreviousSecretTTLS  int              `json:"previous_secret_ttl_s"`
+	ClientAssertionMaxS int              `json:"client_assertion_max_s"`
 	TokenDefaults       client.Lifetimes `json:"token_defaults"`
 	TrustedOrigins      []string         `json:"trusted_origins"`
 }
@@ -57,6 +58,7 @@ func (s Settings) Document() Document {
 
 		DCRMode: a.DCRMode, RequireState: a.RequireState,
 		RefreshReuseLeewayS: a.RefreshReuseLeewayS, RefreshFamilyMaxS: a.RefreshFamilyMaxS, PreviousSecretTTLS: a.PreviousSecretTTLS,
-		TokenDefaults: a.Tokens, TrustedOrigins: a.TrustedOrigins,
+		ClientAssertionMaxS: a.ClientAssertionMaxS,
+		TokenDefaults:       a.Tokens, TrustedOrigins: a.TrustedOrigins,
 	}
 }

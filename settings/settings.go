@@ -76,6 +76,7 @@ func (s *Service) UpdateSettings(ctx context.Context, tenantID string, change Ch
 		eventlog.Append(&b, tenantID, updated(ctx, after, changes))
 		return tx.Send(ctx, &b)
 	})
+	s.applications.OriginsChanged(tenantID)
 	return after, err
 }
 

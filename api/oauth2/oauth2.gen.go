@@ -206,6 +206,7 @@ type ClientInformation struct {
 	ClientSecretExpiresAt    int                    `json:"client_secret_expires_at,omitempty"`
 	ClientURI                string                 `json:"client_uri,omitempty"`
 	Contacts                 []string               `json:"contacts,omitempty"`
+	DefaultMaxAge            int                    `json:"default_max_age,omitempty"`
 	DpopBoundAccessTokens    bool                   `json:"dpop_bound_access_tokens"`
 	GrantTypes               []string               `json:"grant_types"`
 	IDTokenSignedResponseAlg string                 `json:"id_token_signed_response_alg"`
@@ -250,10 +251,13 @@ type ClientMetadata struct {
 	ClientURI string `json:"client_uri,omitempty"`
 
 	// Contacts At most 20.
-	Contacts              []string `json:"contacts,omitempty"`
-	DpopBoundAccessTokens bool     `json:"dpop_bound_access_tokens,omitempty"`
+	Contacts []string `json:"contacts,omitempty"`
 
-	// GrantTypes Of `authorization_code`, `refresh_token` and, but for the type `spa`, `urn:ietf:params:oauth:grant-type:device_code`. The answer has all that the client can use.
+	// DefaultMaxAge The `max_age` of authorization requests without one, in seconds.
+	DefaultMaxAge         int  `json:"default_max_age,omitempty"`
+	DpopBoundAccessTokens bool `json:"dpop_bound_access_tokens,omitempty"`
+
+	// GrantTypes Of `authorization_code`, by default alone, `refresh_token` and, but for the type `spa`, `urn:ietf:params:oauth:grant-type:device_code`. The client can use no others, and gets no refresh tokens without `refresh_token`.
 	GrantTypes []string `json:"grant_types,omitempty"`
 
 	// IDTokenSignedResponseAlg `RS256`, by default, or `ES256`.
@@ -280,6 +284,9 @@ type ClientMetadata struct {
 	// SoftwareStatement Not supported.
 	SoftwareStatement string `json:"software_statement,omitempty"`
 	SoftwareVersion   string `json:"software_version,omitempty"`
+
+	// SubjectType `public`.
+	SubjectType string `json:"subject_type,omitempty"`
 
 	// TokenEndpointAuthMethod `client_secret_basic`, by default, `client_secret_post`, `private_key_jwt` or `none`.
 	TokenEndpointAuthMethod string `json:"token_endpoint_auth_method,omitempty"`
@@ -679,9 +686,20 @@ type TokenInput struct {
 	SubjectTokenType string `json:"subject_token_type,omitempty"`
 }
 
-// UserInfo defines model for UserInfo.
+// UserInfo With the scope `profile`: `name`, `given_name`, `family_name`, `picture`, `locale` and
+// `updated_at`, and of the user's attributes those of the names `middle_name`, `nickname`,
+// `preferred_username`, `profile`, `website`, `gender`, `birthdate` and `zoneinfo` that are texts.
+// With `phone`, the attribute `phone_number`; with `address`, of the attribute `address` the
+// members of OpenID Connect Core section 5.1.1. Texts have at most 2,048 bytes; longer ones are
+// left out. Users can change their attributes, so do not identify them by `preferred_username`,
+// which need not be unique, and a phone number is never verified. ID tokens have the same claims.
 type UserInfo struct {
-	Sub string `json:"sub"`
+	Address             map[string]string `json:"address,omitempty"`
+	Email               string            `json:"email,omitempty"`
+	EmailVerified       bool              `json:"email_verified,omitempty"`
+	PhoneNumber         string            `json:"phone_number,omitempty"`
+	PhoneNumberVerified interface{}       `json:"phone_number_verified,omitempty"`
+	Sub                 string            `json:"sub"`
 }
 
 // ApplicationInPath defines model for ApplicationInPath.
@@ -756,6 +774,9 @@ type TypeInPath = string
 // UserInPath defines model for UserInPath.
 type UserInPath = string
 
+// BadRequest defines model for BadRequest.
+type BadRequest = Error
+
 // Forbidden defines model for Forbidden.
 type Forbidden = Error
 
@@ -789,11 +810,17 @@ type RateLimited = Error
 // Suspended defines model for Suspended.
 type Suspended = Error
 
+// TooLarge defines model for TooLarge.
+type TooLarge = Error
+
 // Unauthenticated defines model for Unauthenticated.
 type Unauthenticated = Error
 
 // Unavailable defines model for Unavailable.
 type Unavailable = Error
+
+// UnsupportedMediaType defines model for UnsupportedMediaType.
+type UnsupportedMediaType = Error
 
 // AuthorizeParams defines parameters for Authorize.
 type AuthorizeParams struct {
@@ -810,7 +837,7 @@ type AuthorizeParams struct {
 	// State Returned unchanged. Required unless the settings permit otherwise (`require_state`).
 	State string `form:"state,omitempty" json:"state,omitempty"`
 
-	// CodeChallenge Required (RFC 7636).
+	// CodeChallenge Required (RFC 7636), unless the application does without (`require_pkce`).
 	CodeChallenge string `form:"code_challenge,omitempty" json:"code_challenge,omitempty"`
 
 	// CodeChallengeMethod `S256`.
@@ -826,6 +853,9 @@ type AuthorizeParams struct {
 	// AcrValues The preferences of the application, in order: `aal1`, `aal2` (a second factor in the last 15 minutes). A user who has a factor is asked for it, and otherwise the `acr` claim tells what was reached. `acr_values=aal2` together with `max_age` demands it (RFC 9470): a user who has no factor adds one, and `unmet_authentication_requirements` is the answer where that is not possible.
 	AcrValues string `form:"acr_values,omitempty" json:"acr_values,omitempty"`
 	LoginHint string `form:"login_hint,omitempty" json:"login_hint,omitempty"`
+
+	// RequestURI That of a pushed request, with `client_id`. With any other, the answer is `request_uri_not_supported`.
+	RequestURI string `form:"request_uri,omitempty" json:"request_uri,omitempty"`
 
 	// Connection The slug of a federation connection: a user who has to sign in is led straight to its provider. With a connection that is unknown or disabled, the user is told so and can sign in another way.
 	Connection string `form:"connection,omitempty" json:"connection,omitempty"`
@@ -885,6 +915,12 @@ type PushRequestFormdataBody struct {
 	ClientAssertionType string `form:"client_assertion_type,omitempty" json:"client_assertion_type,omitempty"`
 	ClientID            string `form:"client_id,omitempty" json:"client_id,omitempty"`
 	ClientSecret        string `form:"client_secret,omitempty" json:"client_secret,omitempty"`
+}
+
+// GetUserInfoByFormFormdataBody defines parameters for GetUserInfoByForm.
+type GetUserInfoByFormFormdataBody struct {
+	// AccessToken The access token, if it is not in the header.
+	AccessToken string `form:"access_token,omitempty" json:"access_token,omitempty"`
 }
 
 // EndSAMLSessionParams defines parameters for EndSAMLSession.
@@ -956,6 +992,9 @@ type RevokeTokenFormdataRequestBody = PresentedToken
 
 // IssueTokenFormdataRequestBody defines body for IssueToken for application/x-www-form-urlencoded ContentType.
 type IssueTokenFormdataRequestBody = TokenInput
+
+// GetUserInfoByFormFormdataRequestBody defines body for GetUserInfoByForm for application/x-www-form-urlencoded ContentType.
+type GetUserInfoByFormFormdataRequestBody GetUserInfoByFormFormdataBody
 
 // EndSAMLSessionByFormFormdataRequestBody defines body for EndSAMLSessionByForm for application/x-www-form-urlencoded ContentType.
 type EndSAMLSessionByFormFormdataRequestBody = EndSAMLSessionByFormFormdataBody
@@ -1423,6 +1462,19 @@ func (siw *ServerInterfaceWrapper) Authorize(w http.ResponseWriter, r *http.Requ
 			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "login_hint"})
 		} else {
 			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "login_hint", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "request_uri" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "request_uri", r.URL.Query(), &params.RequestURI, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "request_uri"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "request_uri", Err: err})
 		}
 		return
 	}

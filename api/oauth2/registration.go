@@ -61,8 +61,11 @@ type clientMetadata struct {
 	BackchannelLogoutURI             string   `json:"backchannel_logout_uri,omitzero"`
 	BackchannelLogoutSessionRequired bool     `json:"backchannel_logout_session_required"`
 
-	RequirePAR bool `json:"require_pushed_authorization_requests"`
-	DPoPBound  bool `json:"dpop_bound_access_tokens"`
+	RequirePAR    bool `json:"require_pushed_authorization_requests"`
+	DPoPBound     bool `json:"dpop_bound_access_tokens"`
+	DefaultMaxAge *int `json:"default_max_age,omitzero"`
+
+	Others map[string]json.RawMessage `json:",embed"`
 }
 
 // information is the response to a registration (RFC 7591 §3.2.1, RFC 7592 §3).
@@ -189,7 +192,7 @@ func registrationRefusal(r *http.Request, err error) error {
 	return refusal(r, err)
 }
 
-// readMetadata reads client metadata. Unknown members are ignored (RFC 7591 §2).
+// readMetadata reads client metadata.
 func readMetadata(w http.ResponseWriter, r *http.Request) (client.Metadata, error) {
 	var said clientMetadata
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)

@@ -197,7 +197,7 @@ var operations = []web.Operation{
 	{ID: "revokeToken", Method: "POST", Path: "/oauth2/revoke", Tag: "oauth2", Anonymous: true, MediaType: "application/x-www-form-urlencoded", RateLimit: "client"},
 	{ID: "issueToken", Method: "POST", Path: "/oauth2/token", Tag: "oauth2", Anonymous: true, MediaType: "application/x-www-form-urlencoded", RateLimit: "token"},
 	{ID: "getUserInfo", Method: "GET", Path: "/oauth2/userinfo", Tag: "userinfo", Scope: "openid", RateLimit: "client"},
-	{ID: "getUserInfoByForm", Method: "POST", Path: "/oauth2/userinfo", Tag: "userinfo", Scope: "openid", RateLimit: "client"},
+	{ID: "getUserInfoByForm", Method: "POST", Path: "/oauth2/userinfo", Tag: "userinfo", Scope: "openid", FormToken: true, MediaType: "application/x-www-form-urlencoded", BodyOptional: true, RateLimit: "client"},
 	{ID: "getSAMLMetadata", Method: "GET", Path: "/saml/idp/metadata", Tag: "discovery", RateLimit: "none"},
 	{ID: "endSAMLSession", Method: "GET", Path: "/saml/idp/slo", Tag: "authorization", Effects: true, RateLimit: "token"},
 	{ID: "endSAMLSessionByForm", Method: "POST", Path: "/saml/idp/slo", Tag: "authorization", Effects: true, MediaType: "application/x-www-form-urlencoded", RateLimit: "token"},

@@ -133,7 +133,8 @@ func describe(scopes any, said object) (texts []string) {
 
 // meanings describe the built-in scopes.
 var meanings = map[string]string{
-	"openid": "Know who you are", "profile": "See your name and picture", "email": "See your e-mail address",
+	"openid": "Know who you are", "profile": "See your name, picture and other details of your profile", "email": "See your e-mail address",
+	"phone": "See your phone number", "address": "See your postal address",
 	"offline_access": "Keep this access when you are not using it",
 	"me:read":        "See your account", "me:write": "Change your account",
 	"users:read": "See all users", "users:write": "Change all users",

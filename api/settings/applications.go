@@ -17,6 +17,7 @@ var ofApplications = members[client.Settings]{
 	"refresh_reuse_leeway_s": seconds(0, client.MostRefreshReuseLeeway, func(s *client.Settings) *int { return &s.RefreshReuseLeewayS }),
 	"refresh_family_max_s":   seconds(client.LeastRefreshFamily, client.MostRefreshFamily, func(s *client.Settings) *int { return &s.RefreshFamilyMaxS }),
 	"previous_secret_ttl_s":  seconds(0, client.MostPreviousSecretTTL, func(s *client.Settings) *int { return &s.PreviousSecretTTLS }),
+	"client_assertion_max_s": seconds(client.LeastClientAssertion, client.MostClientAssertion, func(s *client.Settings) *int { return &s.ClientAssertionMaxS }),
 
 	"token_defaults/access_token_ttl_s":  seconds(client.LeastAccessTokenTTL, client.MostAccessTokenTTL, func(s *client.Settings) *int { return &s.Tokens.AccessS }),
 	"token_defaults/refresh_token_ttl_s": seconds(client.LeastRefreshTokenTTL, client.MostRefreshTokenTTL, func(s *client.Settings) *int { return &s.Tokens.RefreshS }),
@@ -40,6 +41,7 @@ func applicationsOf(form *SettingsPatch) (change func(*client.Settings), err err
 	return ofApplications.read(map[string]jsontext.Value{
 		"dcr_mode": form.DcrMode, "require_state": form.RequireState, "refresh_reuse_leeway_s": form.RefreshReuseLeewayS,
 		"refresh_family_max_s": form.RefreshFamilyMaxS, "previous_secret_ttl_s": form.PreviousSecretTTLS,
-		"token_defaults": form.TokenDefaults, "trusted_origins": form.TrustedOrigins,
+		"client_assertion_max_s": form.ClientAssertionMaxS,
+		"token_defaults":         form.TokenDefaults, "trusted_origins": form.TrustedOrigins,
 	}, client.DefaultSettings())
 }

@@ -155,6 +155,9 @@ type Settings = settings.Document
 
 // SettingsPatch defines model for SettingsPatch.
 type SettingsPatch struct {
+	// ClientAssertionMaxS Default: 3,600.
+	ClientAssertionMaxS jsontext.Value `json:"client_assertion_max_s,omitempty"`
+
 	// DcrMode Default: `off`.
 	DcrMode jsontext.Value `json:"dcr_mode,omitempty"`
 

@@ -41,6 +41,14 @@ func (info *RequestInfo) invalidToken(scheme string, reason token.Reason) *Error
 	}
 }
 
+// invalidTokenRequest refuses a request with more than one token (RFC 6750 §3.1).
+func (info *RequestInfo) invalidTokenRequest(message string) *Error {
+	return &Error{
+		Status: http.StatusBadRequest, Code: "invalid_request", Message: message,
+		Header: info.challenge(protocol.TokenTypeBearer, `, error="invalid_request"`),
+	}
+}
+
 // InsufficientScope refuses a token without a scope (RFC 6750 §3.1). It is for the handlers of
 // operations that are [Operation.Related], or that require another scope for a part of the request.
 func InsufficientScope(info *RequestInfo, scope string) *Error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"mime"
@@ -312,11 +313,20 @@ func isLoopback(host string) bool {
 // host (RFC 6265bis §4.1.3.2).
 const SessionCookie = "__Host-sid"
 
-// credentials returns the token of a request and its scheme: a bearer token (RFC 6750), the
-// session cookie where the operation accepts it, or a token that is bound to a key (RFC 9449);
-// empty if there is none.
+// credentials returns the token of a request and its scheme: a bearer token (RFC 6750), in a form
+// or the session cookie where the operation accepts them, or a token that is bound to a key (RFC
+// 9449), which no form can have; empty if there is none.
 func (s *Server) credentials(res *response, r *http.Request, op Operation) (scheme, raw string, err error) {
 	header := r.Header["Authorization"]
+	if op.FormToken && hasMediaType(r, formType) {
+		raw, err := formToken(res, r)
+		if err != nil || raw != "" && len(header) == 0 {
+			return protocol.TokenTypeBearer, raw, err
+		}
+		if raw != "" {
+			return "", "", res.invalidTokenRequest("the request has a token in the Authorization header and in the form")
+		}
+	}
 	if len(header) == 0 {
 		cookie, err := r.Cookie(SessionCookie)
 		if err != nil || !op.Cookie {
@@ -333,6 +343,25 @@ func (s *Server) credentials(res *response, r *http.Request, op Operation) (sche
 		return "", "", res.invalidToken(scheme, token.Malformed)
 	}
 	return scheme, raw, nil
+}
+
+const (
+	formType = "application/x-www-form-urlencoded"
+	// maxTokenForm bounds the size of a form with a token, in bytes.
+	maxTokenForm = 64 << 10
+)
+
+// formToken returns the token in the form of a request; empty if there is none.
+func formToken(res *response, r *http.Request) (string, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(res, r.Body, maxTokenForm))
+	if err != nil {
+		return "", BodyError(err)
+	}
+	form, err := url.ParseQuery(string(body))
+	if err != nil || len(form["access_token"]) > 1 {
+		return "", res.invalidTokenRequest("the body is not a form with at most one access_token")
+	}
+	return form.Get("access_token"), nil
 }
 
 // fromHere refuses requests that another site made the browser send: cookies are sent with them.

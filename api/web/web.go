@@ -208,6 +208,9 @@ type Operation struct {
 	Anonymous bool
 	// Cookie operations accept the session cookie of the tenant's own pages as token.
 	Cookie bool
+	// FormToken operations accept the token in a form (RFC 6750 §2.2), which they do not read
+	// themselves.
+	FormToken bool
 	// Page marks a hosted page. It calls other operations, so it takes no place among
 	// the concurrent requests itself.
 	Page bool

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"stonetown/internal/groupcommit"
+	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
 )
 
@@ -25,14 +26,15 @@ import (
 type Store struct {
 	db    *sqldb.DB
 	users Users
+	seal  *seal.Key
 	clock func() time.Time
 
 	commits *groupcommit.Committer[*change]
 }
 
-// NewStore returns the store in a database.
-func NewStore(db *sqldb.DB, users Users, clock func() time.Time) *Store {
-	s := &Store{db: db, users: users, clock: clock}
+// NewStore returns the store in a database. Refresh tokens are derived from keys that key derives.
+func NewStore(db *sqldb.DB, users Users, key *seal.Key, clock func() time.Time) *Store {
+	s := &Store{db: db, users: users, seal: key, clock: clock}
 	s.commits = s.newCommits()
 	return s
 }

@@ -19,8 +19,7 @@ var ErrUsed = errors.New("the code or token was used concurrently")
 type Use struct {
 	update string // changes the row, unless it was used
 	args   []any
-	hash   string             // of the code or token
-	ends   func(*sqldb.Batch) // queues the end of other rows, see Redeem; nil: no others end
+	hash   string // of the code or token
 }
 
 // queue queues the use of the row. done is told whether it was its first.
@@ -37,34 +36,17 @@ func (u Use) queue(b *sqldb.Batch, done func(first bool) error) {
 // Redeem uses a code or token and applies what successor queues, both or neither. It fails with
 // [ErrUsed] if another request was first.
 //
-// Uses that touch no other row share commits, at READ COMMITTED: the update of a row waits for
-// that of another request, and then finds the row used. A use that ends other rows conflicts
-// with the uses of those, which only a serializable transaction detects.
+// Requests share commits, at READ COMMITTED: the update of a row waits for that of another
+// request, and then finds the row used.
 func (s *Store) Redeem(ctx context.Context, use Use, successor func(*sqldb.Batch)) error {
-	if use.update != "" && use.ends == nil {
-		c := &change{use: use, add: successor}
-		if err := s.commits.Commit(ctx, c); err != nil {
-			return err
-		}
-		if c.void {
-			return ErrUsed
-		}
-		return nil
+	c := &change{use: use, add: successor}
+	if err := s.commits.Commit(ctx, c); err != nil {
+		return err
 	}
-	return s.db.Tx(ctx, func(tx *sqldb.Tx) error {
-		var b sqldb.Batch
-		if use.update != "" {
-			use.queue(&b, func(first bool) error {
-				if !first {
-					return ErrUsed
-				}
-				return nil
-			})
-			use.ends(&b)
-		}
-		successor(&b)
-		return tx.Send(ctx, &b)
-	})
+	if c.void {
+		return ErrUsed
+	}
+	return nil
 }
 
 // commitTime bounds a shared commit, which does not end with the request that waits for it.

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"stonetown/oauth/protocol"
-	"stonetown/oauth/scope"
 )
 
 // ErrUserGone is returned for a user that is deleted or disabled, and so gets no tokens.
@@ -34,6 +33,7 @@ type User struct {
 	Email                                        string
 	EmailVerified                                bool
 	Name, GivenName, FamilyName, Picture, Locale string
+	Attributes                                   []byte // a JSON object; nil: there are none
 	UpdatedAt                                    time.Time
 	Scopes                                       []string  // of the user's groups
 	ValidFrom                                    time.Time // see [Users.ValidFrom]
@@ -46,28 +46,6 @@ type Authentication struct {
 	Methods      []string // amr (RFC 8176)
 	AuthTime     time.Time
 	SecondFactor time.Time // when a second factor was proved; zero: never
-}
-
-// Claims returns the claims about the user that scopes permit (OIDC Core §5.4).
-func (p User) Claims(scopes scope.Set) map[string]any {
-	c := map[string]any{"sub": p.ID}
-	put := func(name, value string) {
-		if value != "" {
-			c[name] = value
-		}
-	}
-	if scopes.Has("profile") {
-		put("name", p.Name)
-		put("given_name", p.GivenName)
-		put("family_name", p.FamilyName)
-		put("picture", p.Picture)
-		put("locale", p.Locale)
-		c["updated_at"] = p.UpdatedAt.Unix()
-	}
-	if scopes.Has("email") {
-		c["email"], c["email_verified"] = p.Email, p.EmailVerified
-	}
-	return c
 }
 
 func (a Authentication) ACR() string {

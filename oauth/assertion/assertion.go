@@ -13,13 +13,14 @@
 //	typ  none, or that of a JWT for client authentication
 //	iss  the client, as is sub
 //	aud  this server under one of its names, and nothing else
-//	exp  at most [MaxLifetime] ahead, and after iat
+//	exp  ahead by at most the lifetime that the caller accepts, and after iat by no more
 //	jti  present
 package assertion
 
 import (
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -34,8 +35,6 @@ import (
 const Type = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
 const (
-	// MaxLifetime bounds the lifetime of an assertion.
-	MaxLifetime = 5 * time.Minute
 	// Skew is the tolerance for a client's clock that is ahead.
 	Skew = 10 * time.Second
 
@@ -61,14 +60,19 @@ var (
 	ErrUnknownKey = refused("signed with a key that the client has not registered")
 )
 
-// refusal is an [ErrInvalid] with the reason. It never quotes the assertion.
-type refusal struct{ reason string }
+// Refusal is an [ErrInvalid] with the reason, which never quotes the assertion.
+type Refusal struct {
+	Reason string
+	// Signed reports that the client has signed the assertion, so that the reason reveals
+	// nothing to others.
+	Signed bool
+}
 
-func refused(reason string) error { return &refusal{reason} }
+func refused(reason string) error { return &Refusal{Reason: reason} }
 
-func (r *refusal) Error() string { return ErrInvalid.Error() + ": " + r.reason }
+func (r *Refusal) Error() string { return ErrInvalid.Error() + ": " + r.Reason }
 
-func (r *refusal) Unwrap() error { return ErrInvalid }
+func (r *Refusal) Unwrap() error { return ErrInvalid }
 
 // Assertion is a valid assertion.
 type Assertion struct {
@@ -128,20 +132,30 @@ func read(payload []byte) (c claims, err error) {
 }
 
 // Verify verifies that an assertion of a client was signed by one of its keys, for a server
-// with some names, and is valid now. Refusals wrap [ErrInvalid].
-func Verify(token, clientID string, keys Keys, names []string, now time.Time) (Assertion, error) {
+// with some names, and is valid now and for at most a time. Refusals are [*Refusal].
+func Verify(token, clientID string, keys Keys, names []string, longest time.Duration, now time.Time) (Assertion, error) {
 	payload, err := open(token, keys)
 	if err != nil {
 		return Assertion{}, err
 	}
+	a, err := verified(payload, clientID, names, longest, now)
+	if refusal, ok := errors.AsType[*Refusal](err); ok {
+		err = &Refusal{refusal.Reason, true}
+	}
+	return a, err
+}
+
+// verified reads the claims of an assertion whose signature is right, and verifies them.
+func verified(payload []byte, clientID string, names []string, longest time.Duration, now time.Time) (Assertion, error) {
 	c, err := read(payload)
 	if err != nil {
 		return Assertion{}, err
 	}
 	at := func(instant time.Time) float64 { return float64(instant.UnixMicro()) / 1e6 }
+	tooLong := fmt.Sprintf("its lifetime is longer than %.0f seconds", longest.Seconds())
 	switch {
 	case c.Issuer != clientID || c.Subject != clientID:
-		return Assertion{}, refused("iss and sub must be the client's id")
+		return Assertion{}, refused("iss and sub must be the client_id")
 	case len(c.Audience) == 0 || slices.ContainsFunc(c.Audience, func(name string) bool { return !slices.Contains(names, name) }):
 		// Another recipient could use an assertion here that is for both (RFC 7523bis).
 		return Assertion{}, refused("aud must name only this server")
@@ -149,14 +163,14 @@ func Verify(token, clientID string, keys Keys, names []string, now time.Time) (A
 		return Assertion{}, refused("exp is missing")
 	case *c.Expires <= at(now):
 		return Assertion{}, refused("exp is in the past")
-	case *c.Expires > at(now.Add(MaxLifetime+Skew)):
-		return Assertion{}, refused("its lifetime is too long")
+	case *c.Expires > at(now.Add(longest+Skew)):
+		return Assertion{}, refused(tooLong)
 	case c.NotBefore != nil && *c.NotBefore > at(now.Add(Skew)):
 		return Assertion{}, refused("nbf is in the future")
 	case c.IssuedAt != nil && *c.IssuedAt > at(now.Add(Skew)):
 		return Assertion{}, refused("iat is in the future")
-	case c.IssuedAt != nil && *c.Expires-*c.IssuedAt > (MaxLifetime+Skew).Seconds():
-		return Assertion{}, refused("its lifetime is too long")
+	case c.IssuedAt != nil && *c.Expires-*c.IssuedAt > (longest+Skew).Seconds():
+		return Assertion{}, refused(tooLong)
 	}
 	return Assertion{c.Subject, c.TokenID, time.Unix(int64(math.Ceil(*c.Expires)), 0).UTC()}, nil
 }

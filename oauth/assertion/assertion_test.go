@@ -24,8 +24,9 @@ import (
 )
 
 const (
-	client = "cli_a"
-	issuer = "https://a.example.com"
+	client  = "cli_a"
+	issuer  = "https://a.example.com"
+	longest = time.Hour
 )
 
 var (
@@ -143,7 +144,7 @@ func TestVerify(t *testing.T) {
 		key string
 	}{"RS256": {jwa.RS256(), "rsa2048"}, "PS256": {jwa.PS256(), "rsa2048"}, "ES256": {jwa.ES256(), "p256"}, "EdDSA": {jwa.EdDSA(), "ed25519"}} {
 		for _, kid := range []any{by.key, nil} { // only one of these is for the algorithm
-			got, err := Verify(sign(t, by.alg, signers()[by.key], with(object{"kid": kid}, nil), claimsWith(nil)), client, keys, names, now)
+			got, err := Verify(sign(t, by.alg, signers()[by.key], with(object{"kid": kid}, nil), claimsWith(nil)), client, keys, names, longest, now)
 			if want := (Assertion{client, "1", now.Add(time.Minute)}); err != nil || got != want {
 				t.Errorf("%s: %v, %v", name, got, err)
 			}
@@ -186,9 +187,9 @@ func TestVerify(t *testing.T) {
 		"exp is now":                 {nil, object{"exp": now.Unix()}, false},
 		"exp was":                    {nil, object{"exp": now.Unix() - 1}, false},
 		"exp in half a second":       {nil, object{"exp": float64(now.Unix()) + .5}, true},
-		"exp at most ahead":          {nil, object{"exp": now.Add(MaxLifetime).Unix()}, true},
-		"exp ahead by their clock":   {nil, object{"exp": now.Add(MaxLifetime + Skew).Unix(), "iat": now.Add(Skew).Unix()}, true},
-		"exp too far ahead":          {nil, object{"exp": now.Add(MaxLifetime+Skew).Unix() + 1, "iat": nil}, false},
+		"exp at most ahead":          {nil, object{"exp": now.Add(longest).Unix()}, true},
+		"exp ahead by their clock":   {nil, object{"exp": now.Add(longest + Skew).Unix(), "iat": now.Add(Skew).Unix()}, true},
+		"exp too far ahead":          {nil, object{"exp": now.Add(longest+Skew).Unix() + 1, "iat": nil}, false},
 		"exp in milliseconds":        {nil, object{"exp": now.Add(time.Minute).UnixMilli()}, false},
 		"exp is huge":                {nil, object{"exp": 1e300}, false},
 		"exp is negative":            {nil, object{"exp": -1e300}, false},
@@ -208,10 +209,18 @@ func TestVerify(t *testing.T) {
 		"kid that is SQL":            {object{"kid": "x' OR '1'='1"}, nil, false},
 		"kid of a key of other type": {object{"kid": "rsa2048"}, nil, false},
 	} {
-		_, err := Verify(sign(t, jwa.ES256(), es, with(header, test.header), claimsWith(test.claims)), client, keys, names, now)
+		_, err := Verify(sign(t, jwa.ES256(), es, with(header, test.header), claimsWith(test.claims)), client, keys, names, longest, now)
 		if test.ok != (err == nil) || err != nil && !errors.Is(err, ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
+		// Only its signer learns why an assertion is refused.
+		if refusal, ok := errors.AsType[*Refusal](err); ok && refusal.Signed != (test.header == nil) {
+			t.Errorf("%s: %+v", name, refusal)
+		}
+	}
+	_, err := Verify(sign(t, jwa.ES256(), es, header, claimsWith(object{"exp": now.Add(time.Hour).Unix()})), client, keys, names, 10*time.Minute, now)
+	if err == nil || !strings.HasSuffix(err.Error(), "its lifetime is longer than 600 seconds") {
+		t.Errorf("longer than the server accepts: %v", err)
 	}
 }
 
@@ -220,7 +229,7 @@ func TestVerifyForged(t *testing.T) {
 	es, rs, attacker := signers()["p256"], signers()["rsa2048"], signers()["other256"]
 	good := sign(t, jwa.ES256(), es, object{"kid": "p256"}, claimsWith(nil))
 	// The forger must be able to make one that is accepted, or the refusals would prove nothing.
-	if _, err := Verify(good, client, keys, names, now); err != nil {
+	if _, err := Verify(good, client, keys, names, longest, now); err != nil {
 		t.Fatal(err)
 	}
 	attackerJWK, err := jwk.Import(attacker.Public())
@@ -279,7 +288,7 @@ func TestVerifyForged(t *testing.T) {
 		"claims are a list":  sign(t, jwa.ES256(), es, object{"kid": "p256"}, "[]"),
 		"no claims":          sign(t, jwa.ES256(), es, object{"kid": "p256"}, "x"),
 	} {
-		if _, err := Verify(token, client, keys, names, now); !errors.Is(err, ErrInvalid) {
+		if _, err := Verify(token, client, keys, names, longest, now); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		} else if len(token) > 20 && strings.Contains(err.Error(), token[:20]) {
 			t.Errorf("%s: %v quotes it", name, err)
@@ -295,12 +304,12 @@ func TestVerifyForged(t *testing.T) {
 		"no kid":      {sign(t, jwa.EdDSA(), signers()["ed25519"], nil, claimsWith(nil)), true},
 		"known kid":   {sign(t, jwa.ES256(), attacker, object{"kid": "p256"}, claimsWith(nil)), false},
 	} {
-		if _, err := Verify(test.token, client, keys, names, now); errors.Is(err, ErrUnknownKey) != test.want {
+		if _, err := Verify(test.token, client, keys, names, longest, now); errors.Is(err, ErrUnknownKey) != test.want {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	two := keysOf(t, public(t, "p256", nil), public(t, "other256", nil))
-	if _, err := Verify(sign(t, jwa.ES256(), es, nil, claimsWith(nil)), client, two, names, now); !errors.Is(err, ErrInvalid) || errors.Is(err, ErrUnknownKey) {
+	if _, err := Verify(sign(t, jwa.ES256(), es, nil, claimsWith(nil)), client, two, names, longest, now); !errors.Is(err, ErrInvalid) || errors.Is(err, ErrUnknownKey) {
 		t.Errorf("any of two keys: %v", err)
 	}
 }
@@ -406,7 +415,7 @@ func FuzzVerify(f *testing.F) {
 	f.Add(sign(f, jwa.NoSignature(), nil, object{"kid": "p256"}, claimsWith(nil)))
 	f.Add("a.e30.c")
 	f.Fuzz(func(t *testing.T, token string) {
-		if a, err := Verify(token, client, keys, names, now); err == nil || !errors.Is(err, ErrInvalid) {
+		if a, err := Verify(token, client, keys, names, longest, now); err == nil || !errors.Is(err, ErrInvalid) {
 			t.Errorf("%v, %v", a, err)
 		}
 		if id, err := ClientID(token); err == nil && id == "" {
@@ -423,12 +432,12 @@ func FuzzClaims(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, payload string) {
 		token := sign(t, jwa.EdDSA(), signers()["ed25519"], object{"kid": "ed25519"}, payload)
-		a, err := Verify(token, client, keys, names, now)
+		a, err := Verify(token, client, keys, names, longest, now)
 		if err != nil {
 			return
 		}
 		id, idErr := ClientID(token)
-		if idErr != nil || id != client || a.ClientID != client || a.ID == "" || !a.Expires.After(now) || a.Expires.After(now.Add(MaxLifetime+Skew+time.Second)) {
+		if idErr != nil || id != client || a.ClientID != client || a.ID == "" || !a.Expires.After(now) || a.Expires.After(now.Add(longest+Skew+time.Second)) {
 			t.Errorf("%q: %+v, %q, %v", payload, a, id, idErr)
 		}
 	})

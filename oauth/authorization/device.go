@@ -48,8 +48,8 @@ func (s *Service) AuthorizeDevice(ctx context.Context, tenant protocol.Tenant, r
 	if err != nil {
 		return DeviceAuthorization{}, err
 	}
-	if !app.Type.HasDevices() {
-		return DeviceAuthorization{}, protocol.NewError(protocol.UnauthorizedClient, "applications of this type cannot use "+protocol.GrantDeviceCode)
+	if !app.Uses(protocol.GrantDeviceCode) {
+		return DeviceAuthorization{}, protocol.NewError(protocol.UnauthorizedClient, "the application cannot use "+protocol.GrantDeviceCode)
 	}
 	scopes, err := client.GrantedScopes(app, req.Scope)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"stonetown/oauth/client"
@@ -66,7 +65,7 @@ func (s *Service) Push(ctx context.Context, tenant protocol.Tenant, by client.Cr
 func (s *Service) pushed(ctx context.Context, tenant protocol.Tenant, params url.Values) (r Request, app client.Application, err error) {
 	requestURI := params.Get("request_uri")
 	refused := &PageError{"the request_uri is unknown, used or expired"}
-	if len(params["request_uri"]) != 1 || !strings.HasPrefix(requestURI, requestURIPrefix) {
+	if len(params["request_uri"]) != 1 {
 		return r, app, refused
 	}
 	f, err := s.readRequest(ctx, tenant, requestURI)

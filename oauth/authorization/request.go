@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 
 	"stonetown/internal/sqldb"
 	"stonetown/oauth/client"
@@ -106,7 +107,7 @@ func (e *PageError) Error() string { return e.Description }
 // known to have registered the redirect URI, and then [*RedirectError]; any other error is the
 // server's.
 func (s *Service) Authorize(ctx context.Context, tenant protocol.Tenant, params url.Values) (r Request, app client.Application, err error) {
-	if params.Has("request_uri") { // all other parameters are ignored (RFC 9126 §4)
+	if strings.HasPrefix(params.Get("request_uri"), requestURIPrefix) { // all other parameters are ignored (RFC 9126 §4)
 		return s.pushed(ctx, tenant, params)
 	}
 	r, app, err = s.validate(ctx, tenant, params)

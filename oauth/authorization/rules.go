@@ -50,7 +50,7 @@ var slugPattern = regexp.MustCompile(`^[a-z0-9-]{1,63}$`)
 // singleParameters are the parameters that must not be repeated.
 var singleParameters = []string{
 	"response_type", "client_id", "redirect_uri", "scope", "state", "code_challenge", "code_challenge_method", "nonce", "prompt", "max_age",
-	"acr_values", "login_hint", "id_token_hint", "response_mode", "audience", "request", "dpop_jkt", "connection",
+	"acr_values", "login_hint", "id_token_hint", "response_mode", "audience", "request", "request_uri", "dpop_jkt", "connection",
 }
 
 // ResponseModes are the supported values of response_mode.
@@ -81,6 +81,9 @@ func parse(f facts) (r Request, p requested) {
 		r.MaxAge, p.maxAgeErr = int(seconds), err
 	}
 	r.assurance(strings.Fields(params.Get("acr_values")))
+	if registered := f.app.Registration; r.MaxAge < 0 && registered != nil && registered.DefaultMaxAge != nil {
+		r.MaxAge = *registered.DefaultMaxAge
+	}
 	p.scopes, p.scopesErr = scope.Parse(strings.ReplaceAll(params.Get("scope"), "+", " "))
 	r.Scopes = scope.Intersect(p.scopes, f.app.AllowedScopes) // the response states which ones
 	if len(p.scopes) == 0 {
@@ -129,8 +132,14 @@ var requestRules = slices.Concat(
 		{protocol.UnauthorizedClient, "applications of this type cannot get tokens for users", func(f facts, _ Request, _ requested) bool {
 			return !f.app.Type.HasUsers()
 		}},
+		{protocol.UnauthorizedClient, "the application cannot use authorization codes", func(f facts, _ Request, _ requested) bool {
+			return !f.app.Uses(protocol.GrantAuthorizationCode)
+		}},
 		{protocol.RequestNotSupported, "request objects are not supported", func(f facts, _ Request, _ requested) bool {
 			return f.params.Has("request")
+		}},
+		{protocol.RequestURINotSupported, "request_uri must be that of a pushed request (RFC 9126)", func(f facts, _ Request, _ requested) bool {
+			return f.params.Get("request_uri") != ""
 		}},
 		{protocol.InvalidRequest, "response_type is missing", func(f facts, _ Request, _ requested) bool {
 			return f.params.Get("response_type") == ""
@@ -145,8 +154,8 @@ var requestRules = slices.Concat(
 		{protocol.InvalidRequest, "state is missing", func(f facts, r Request, _ requested) bool {
 			return f.requireState && r.State == ""
 		}},
-		{protocol.InvalidRequest, "without PKCE a nonce is required", func(f facts, r Request, _ requested) bool {
-			return withoutPKCE(f) && r.Nonce == ""
+		{protocol.InvalidRequest, "without PKCE and nonce, state is required", func(f facts, r Request, _ requested) bool {
+			return withoutPKCE(f) && r.Nonce == "" && r.State == "" // RFC 9700 §2.1
 		}},
 		{protocol.InvalidRequest, "PKCE is required: code_challenge_method S256 and a code_challenge of 43 characters (RFC 7636)", func(f facts, r Request, _ requested) bool {
 			return !withoutPKCE(f) && (f.params.Get("code_challenge_method") != "S256" || !sha256Pattern.MatchString(r.Challenge))
@@ -203,7 +212,10 @@ func validate(f facts) (Request, error) {
 	return r, nil
 }
 
-// withoutPKCE reports whether a request has no challenge and needs none.
+// withoutPKCE reports whether a request has no challenge and needs none: its application is
+// confidential, and an administrator has decided that it does without. Such an application has to
+// detect injected codes by a nonce (RFC 9700 §2.1.1), which is its own choice, because OpenID
+// Connect requires none of codes (Core §3.1.2.1).
 func withoutPKCE(f facts) bool {
 	return !f.app.RequirePKCE && !f.params.Has("code_challenge") && !f.params.Has("code_challenge_method")
 }

@@ -36,6 +36,13 @@ func set(name string, values ...string) func(*facts) {
 	}
 }
 
+// withMaxAge is a client that registered a default_max_age.
+func withMaxAge(seconds int) func(*facts) {
+	return func(f *facts) {
+		f.app.Registration = &client.Registration{GrantTypes: []string{protocol.GrantAuthorizationCode}, DefaultMaxAge: &seconds}
+	}
+}
+
 func TestRequestRules(t *testing.T) {
 	if _, err := validate(website()); err != nil {
 		t.Fatalf("the valid request: %v", err)
@@ -54,12 +61,16 @@ func TestRequestRules(t *testing.T) {
 		{"nonce that is not UTF-8", []func(*facts){set("nonce", "\xff")}, "invalid_request: a parameter is not valid text of at most 2,048 bytes"},
 		{"disabled", []func(*facts){func(f *facts) { f.app.State = client.Disabled }}, "unauthorized_client: the application is disabled"},
 		{"machine", []func(*facts){func(f *facts) { f.app.Type = client.Machine }}, "unauthorized_client: applications of this type cannot get tokens for users"},
+		{"without codes", []func(*facts){func(f *facts) {
+			f.app.Registration = &client.Registration{GrantTypes: []string{protocol.GrantDeviceCode}}
+		}}, "unauthorized_client: the application cannot use authorization codes"},
 		{"request object", []func(*facts){set("request", "x")}, "request_not_supported: request objects are not supported"},
+		{"request object elsewhere", []func(*facts){set("request_uri", "https://app.example.com/request")}, "request_uri_not_supported: request_uri must be that of a pushed request (RFC 9126)"},
 		{"no response_type", []func(*facts){set("response_type")}, "invalid_request: response_type is missing"},
 		{"implicit", []func(*facts){set("response_type", "token")}, "unsupported_response_type: supported: code"},
 		{"fragment", []func(*facts){set("response_mode", "fragment")}, "invalid_request: response_mode must be query or form_post"},
 		{"no state", []func(*facts){set("state")}, "invalid_request: state is missing"},
-		{"neither PKCE nor nonce", []func(*facts){set("code_challenge"), set("code_challenge_method"), func(f *facts) { f.app.RequirePKCE = false }}, "invalid_request: without PKCE a nonce is required"},
+		{"neither PKCE nor nonce nor state", []func(*facts){set("code_challenge"), set("code_challenge_method"), set("state"), func(f *facts) { f.app.RequirePKCE, f.requireState = false, false }}, "invalid_request: without PKCE and nonce, state is required"},
 		{"no PKCE", []func(*facts){set("code_challenge"), set("code_challenge_method")}, "invalid_request: PKCE is required: code_challenge_method S256 and a code_challenge of 43 characters (RFC 7636)"},
 		{"plain PKCE", []func(*facts){set("code_challenge_method", "plain")}, "invalid_request: PKCE is required: code_challenge_method S256 and a code_challenge of 43 characters (RFC 7636)"},
 		{"PKCE by choice, malformed", []func(*facts){set("code_challenge", "x"), func(f *facts) { f.app.RequirePKCE = false }}, "invalid_request: PKCE is required: code_challenge_method S256 and a code_challenge of 43 characters (RFC 7636)"},
@@ -107,7 +118,7 @@ func TestRequestRulesHaveAnOrder(t *testing.T) {
 	f, last := website(), len(requestRules)
 	for _, change := range []func(*facts){
 		set("audience", "x"), set("scope", "admin"), set("max_age", "x"), set("prompt", "x"), func(f *facts) { f.hint = hint{given: true} }, set("connection", "X"), set("dpop_jkt", "x"),
-		set("code_challenge", "x"), set("state"), set("response_mode", "x"), set("response_type", "token"), set("request", "x"),
+		set("code_challenge", "x"), set("state"), set("response_mode", "x"), set("response_type", "token"), set("request_uri", "x"), set("request", "x"),
 		func(f *facts) { f.app.State = client.Disabled }, set("nonce", "\xff"), set("login_hint", "a", "b"), set("state", "\n"),
 	} {
 		change(&f)
@@ -136,10 +147,16 @@ func TestValidRequests(t *testing.T) {
 		{"scopes with plus signs, some of them allowed", []func(*facts){set("scope", "openid+admin+email")}, func(r *Request) { r.Scopes = []string{"openid", "email"} }},
 		{"no scope", []func(*facts){set("scope")}, func(r *Request) { r.Scopes = []string{"openid", "email", "reports"} }},
 		{"no state where it is optional", []func(*facts){set("state"), func(f *facts) { f.requireState = false }}, func(r *Request) { r.State = "" }},
+		{"neither PKCE nor nonce", []func(*facts){set("code_challenge"), set("code_challenge_method"), func(f *facts) { f.app.RequirePKCE = false }}, func(r *Request) { r.Challenge = "" }},
+		{"nonce instead of PKCE and state", []func(*facts){set("code_challenge"), set("code_challenge_method"), set("state"), set("nonce", "n"), func(f *facts) { f.app.RequirePKCE, f.requireState = false, false }}, func(r *Request) { r.Challenge, r.State, r.Nonce = "", "", "n" }},
+		{"a request_uri without a value", []func(*facts){set("request_uri", "")}, func(*Request) {}},
 		{"nonce instead of PKCE", []func(*facts){set("code_challenge"), set("code_challenge_method"), set("nonce", "n"), func(f *facts) { f.app.RequirePKCE = false }}, func(r *Request) { r.Challenge, r.Nonce = "", "n" }},
 		{"form post", []func(*facts){set("response_mode", "form_post")}, func(r *Request) { r.ResponseMode = FormPost }},
 		{"query", []func(*facts){set("response_mode", "query")}, func(*Request) {}},
 		{"max_age", []func(*facts){set("max_age", "10")}, func(r *Request) { r.MaxAge = 10 }},
+		{"max_age of the client", []func(*facts){withMaxAge(60)}, func(r *Request) { r.MaxAge = 60 }},
+		{"another max_age than that of the client", []func(*facts){withMaxAge(60), set("max_age", "0")}, func(r *Request) { r.MaxAge = 0 }},
+		{"no step-up by the max_age of the client", []func(*facts){withMaxAge(60), set("acr_values", "aal2")}, func(r *Request) { r.MaxAge, r.AAL2 = 60, true }},
 		{"max_age beyond 68 years", []func(*facts){set("max_age", "99999999999999999999")}, func(r *Request) { r.MaxAge = 1<<31 - 1 }},
 		{"aal2 preferred", []func(*facts){set("acr_values", "gold aal2 aal1")}, func(r *Request) { r.AAL2 = true }},
 		{"aal1 preferred", []func(*facts){set("acr_values", "aal1 aal2"), set("max_age", "0")}, func(r *Request) { r.MaxAge = 0 }},

@@ -106,14 +106,21 @@ const (
 	DefaultRefreshTokenTTL = 30 * 24 * time.Hour
 )
 
-// GrantTypes returns the grants that the application can use.
+// GrantTypes returns the grants that the application can use: those of its type or, if its client
+// registered it, those that the client asked for. Token exchange depends on [TokenExchange].
 func (a Application) GrantTypes() []string {
+	if a.Registration != nil {
+		return a.Registration.GrantTypes
+	}
 	types := a.Type.grantsOfUsers()
 	if a.ActsForItself() {
 		types = append(types, protocol.GrantClientCredentials)
 	}
 	return types
 }
+
+// Uses reports whether the application can use a grant.
+func (a Application) Uses(grantType string) bool { return slices.Contains(a.GrantTypes(), grantType) }
 
 // grantsOfUsers returns the grants by which applications of the type get tokens of users.
 func (t Type) grantsOfUsers() (types []string) {

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
+	"stonetown/internal/eventlog"
+	"stonetown/internal/id"
 	"stonetown/internal/outbound"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth/assertion"
@@ -30,13 +33,15 @@ const (
 type Authenticator struct {
 	db    *sqldb.DB
 	clock func() time.Time
+	log   *slog.Logger
 	keys  *publishedKeys
 }
 
 // NewAuthenticator returns an authenticator of the applications in a database. Keys that
-// applications publish are fetched with fetch; a set that cannot be fetched is logged.
+// applications publish are fetched with fetch. Refused clients are logged, as is a set of keys
+// that cannot be fetched.
 func NewAuthenticator(db *sqldb.DB, fetch *outbound.Client, log *slog.Logger, clock func() time.Time) *Authenticator {
-	return &Authenticator{db: db, clock: clock, keys: newPublishedKeys(fetch, clock, log)}
+	return &Authenticator{db: db, clock: clock, log: log, keys: newPublishedKeys(fetch, clock, log)}
 }
 
 // Credentials are what a client presents to authenticate.
@@ -66,12 +71,9 @@ type Credentials struct {
 	once *onceOnly // what the request presents, see Admit
 }
 
-// errUnknownClient is the only refusal of client authentication.
-var errUnknownClient = protocol.NewError(protocol.InvalidClient, "unknown client, or wrong secret or assertion")
-
 // Authenticate returns the application of a request (RFC 6749 §2.3). A client learns that it
 // is disabled only after it has authenticated. An assertion is consumed when the request is
-// admitted.
+// admitted. Refused clients are logged.
 func (s *Authenticator) Authenticate(ctx context.Context, tenant protocol.Tenant, c *Credentials) (Application, error) {
 	c.Start()
 	if len(c.ClientAuthMethods) > 1 {
@@ -79,12 +81,15 @@ func (s *Authenticator) Authenticate(ctx context.Context, tenant protocol.Tenant
 	}
 	// An unknown client gets the same response, after the same work, as a wrong secret or a
 	// method of authentication that is not the application's.
-	refused := errUnknownClient
 	if c.ClientID == "" {
-		return Application{}, refused
+		return Application{}, s.refused(ctx, tenant, c, unproved{reason: "no client_id"})
 	}
 	var b sqldb.Batch
 	read := QueueSelect(&b, tenant.ID, c.ClientID)
+	settings := func() (Settings, error) { return Settings{}, nil } // only assertions need them
+	if c.Assertion != "" {
+		settings = QueueSettings(&b, tenant.ID)
+	}
 	if c.With != nil {
 		c.With(&b)
 	}
@@ -96,54 +101,102 @@ func (s *Authenticator) Authenticate(ctx context.Context, tenant protocol.Tenant
 	if err != nil && !unknown {
 		return Application{}, err
 	}
-	proved := app.secrets.match(c.ClientSecret, s.clock()) && c.Assertion == ""
-	switch {
-	case unknown || app.Type == SAML:
-		return Application{}, refused
-	case app.AuthMethod == PrivateKeyJWT:
-		proved, err = s.asserted(ctx, tenant, app, c)
-	case !app.Type.Confidential(): // it has no credentials
-		proved = c.ClientSecret == "" && c.Assertion == ""
-	}
+	tenantSettings, err := settings()
 	if err != nil {
 		return Application{}, err
 	}
-	if !proved {
-		return Application{}, refused
+	secret := app.secrets.match(c.ClientSecret, s.clock())
+	var why unproved
+	switch {
+	case unknown:
+		why.reason = "unknown client"
+	case app.Type == SAML:
+		why.reason = "the application uses SAML"
+	case app.AuthMethod == PrivateKeyJWT:
+		why, err = s.asserted(ctx, tenant, app, c, time.Duration(tenantSettings.ClientAssertionMaxS)*time.Second)
+	case !app.Type.Confidential(): // it has no credentials
+		if c.ClientSecret != "" || c.Assertion != "" {
+			why.reason = "the application has no credentials"
+		}
+	case c.Assertion != "":
+		why.reason = "the application has a secret, and not private_key_jwt"
+	case c.ClientSecret == "":
+		why.reason = "no secret"
+	case !secret:
+		why.reason = "the secret is wrong or has expired"
 	}
-	if app.State != Enabled {
+	switch {
+	case err != nil:
+		return Application{}, err
+	case why.reason != "":
+		return Application{}, s.refused(ctx, tenant, c, why)
+	case app.State != Enabled:
 		return Application{}, protocol.NewError(protocol.UnauthorizedClient, "the application is disabled")
 	}
 	return app, nil
 }
 
-// asserted reports whether the assertion is the application's (RFC 7523 §3). Only a valid
-// assertion is consumed, so that no other client can consume it.
-func (s *Authenticator) asserted(ctx context.Context, tenant protocol.Tenant, app Application, c *Credentials) (bool, error) {
-	if c.Assertion == "" || c.ClientSecret != "" {
-		return false, nil
+// unproved is why a client is not authenticated; zero: it is.
+type unproved struct {
+	reason string
+	told   bool // to the client, which has proved its key
+}
+
+// maxLogged bounds the client_id in the log, in bytes.
+const maxLogged = 64
+
+// refused logs a refusal and returns the response: the reason, if the client has signed, and
+// otherwise the same for all.
+func (s *Authenticator) refused(ctx context.Context, tenant protocol.Tenant, c *Credentials, why unproved) *protocol.Error {
+	clientID := c.ClientID
+	if !strings.HasPrefix(clientID, id.Client+"_") || len(clientID) > maxLogged {
+		clientID = "" // it may be a secret in the wrong place
+	}
+	origin := eventlog.OriginOf(ctx)
+	s.log.InfoContext(ctx, "client authentication refused", "request_id", origin.RequestID, "tenant", tenant.ID, "client_ip", origin.ClientIP,
+		"client_id", clientID, "methods", c.ClientAuthMethods, "reason", why.reason)
+	if why.told {
+		return protocol.NewError(protocol.InvalidClient, "the client assertion is refused: "+why.reason)
+	}
+	return protocol.NewError(protocol.InvalidClient, "unknown client, or wrong secret or assertion")
+}
+
+// asserted verifies that the assertion is the application's (RFC 7523 §3), and valid for at most
+// a time. Only a valid assertion is consumed, so that no other client can consume it.
+func (s *Authenticator) asserted(ctx context.Context, tenant protocol.Tenant, app Application, c *Credentials, longest time.Duration) (unproved, error) {
+	switch {
+	case c.ClientSecret != "":
+		return unproved{reason: "the application has private_key_jwt, and not a secret"}, nil
+	case c.Assertion == "":
+		return unproved{reason: "no client assertion"}, nil
 	}
 	// The names of the server at all endpoints. RFC 9126 §2 requires the last one.
 	names := []string{tenant.BaseURL, tenant.BaseURL + protocol.TokenPath, tenant.BaseURL + protocol.PushPath}
 	now := s.clock()
 	keys, err := s.keys.of(ctx, app, time.Time{})
 	if err != nil {
-		return false, err
+		return unproved{}, err
 	}
-	a, err := assertion.Verify(c.Assertion, app.ClientID, keys, names, now)
+	a, err := assertion.Verify(c.Assertion, app.ClientID, keys, names, longest, now)
 	if errors.Is(err, assertion.ErrUnknownKey) {
 		if keys, err = s.keys.of(ctx, app, now); err != nil {
-			return false, err
+			return unproved{}, err
 		}
-		a, err = assertion.Verify(c.Assertion, app.ClientID, keys, names, now)
+		a, err = assertion.Verify(c.Assertion, app.ClientID, keys, names, longest, now)
 	}
-	if err != nil {
-		return false, nil // the response is that of all other refusals
+	if refusal, ok := errors.AsType[*assertion.Refusal](err); ok {
+		return unproved{refusal.Reason, refusal.Signed}, nil
+	} else if err != nil {
+		return unproved{}, err
 	}
+	usedBefore := unproved{"its jti was used before", true}
 	hash := protocol.Hash(a.ClientID + "\x00" + a.ID)
 	err = s.db.QueryRow(ctx, `SELECT 1 FROM client_assertions WHERE tenant_id = $1 AND hash = $2`, tenant.ID, hash).Scan(new(int64))
-	if !errors.Is(err, sqldb.ErrNoRows) {
-		return false, err // nil: the assertion was used before
+	switch {
+	case err == nil:
+		return usedBefore, nil
+	case !errors.Is(err, sqldb.ErrNoRows):
+		return unproved{}, err
 	}
 	*c.once = append(*c.once, func(ctx context.Context) error {
 		n, err := s.db.Exec(ctx, `INSERT INTO client_assertions (tenant_id, hash, expires_at) VALUES ($1, $2, $3) ON CONFLICT (tenant_id, hash) DO NOTHING`,
@@ -152,11 +205,11 @@ func (s *Authenticator) asserted(ctx context.Context, tenant protocol.Tenant, ap
 			return fmt.Errorf("note client assertion: %w", err)
 		}
 		if n == 0 {
-			return errUnknownClient
+			return s.refused(ctx, tenant, c, usedBefore)
 		}
 		return nil
 	})
-	return true, nil
+	return unproved{}, nil
 }
 
 var (

@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"slices"
 
-	"stonetown/internal/outbound"
 	"stonetown/oauth/assertion"
 	"stonetown/oauth/keys"
 )
@@ -30,7 +29,7 @@ type Options struct {
 	BackchannelLogoutSessionRequired bool   `json:"backchannel_logout_session_required"`
 
 	RequirePAR  bool        `json:"require_pushed_authorization_requests"`
-	RequirePKCE bool        `json:"require_pkce"` // otherwise a nonce is required (RFC 9700 §2.1.1)
+	RequirePKCE bool        `json:"require_pkce"` // only a confidential client can do without (RFC 9700 §2.1.1)
 	DPoPBound   bool        `json:"dpop_bound_access_tokens"`
 	IDTokenAlg  keys.Alg    `json:"id_token_signed_response_alg"`
 	GroupScopes GroupScopes `json:"group_scopes"`
@@ -75,7 +74,7 @@ func (t Type) authMethods() []AuthMethod {
 	return []AuthMethod{NoClientAuth}
 }
 
-func (o Options) validate(of Type, fetch *outbound.Client) error {
+func (o Options) validate(of Type, addresses allowed) error {
 	switch {
 	case !slices.Contains(of.authMethods(), o.AuthMethod):
 		return &ValidationError{"token_endpoint_auth_method", "unknown_value", fmt.Sprintf("must be one of %q for this type", of.authMethods())}
@@ -94,7 +93,7 @@ func (o Options) validate(of Type, fetch *outbound.Client) error {
 		return &ValidationError{"logo_uri", "invalid", fmt.Sprintf("must be an https URL without fragment, of at most %d characters", maxURI)}
 	}
 	for field, uri := range map[string]string{"jwks_uri": o.JWKSURI, "backchannel_logout_uri": o.BackchannelLogoutURI} {
-		if uri != "" && fetch.CheckURL(uri) != nil {
+		if uri != "" && addresses.fetch.CheckURL(uri) != nil {
 			return &ValidationError{field, "invalid", fmt.Sprintf("must be an https URL on the public Internet, without user information and fragment, of at most %d characters", maxURI)}
 		}
 	}
@@ -102,7 +101,7 @@ func (o Options) validate(of Type, fetch *outbound.Client) error {
 		return err
 	}
 	for _, uri := range o.PostLogoutRedirectURIs {
-		if err := validateRedirectURI(of, uri); err != nil {
+		if err := addresses.validateRedirectURI(of, uri); err != nil {
 			return err
 		}
 	}

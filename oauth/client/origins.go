@@ -6,10 +6,13 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 )
 
-// originsFor is how long the origins of a tenant are cached.
+// originsFor is how long the origins of a tenant are cached, unless this process changes them.
 const originsFor = 5 * time.Second
 
 // originsCacheSize is the number of tenants whose origins are cached.
@@ -22,11 +25,57 @@ type origins struct {
 	until    time.Time
 }
 
+// originCache caches the origins of tenants.
+type originCache struct {
+	tenants *lru.Cache[string, origins]
+
+	mu      sync.Mutex // between the changes and the addition of what was read before
+	changes int        // made by this process, to all tenants
+}
+
+func newOriginCache() *originCache {
+	tenants, err := lru.New[string, origins](originsCacheSize)
+	if err != nil {
+		panic(err) // the size is positive
+	}
+	return &originCache{tenants: tenants}
+}
+
+// changed removes the origins of a tenant, which were changed.
+func (c *originCache) changed(tenantID string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changes++
+	c.tenants.Remove(tenantID)
+}
+
+// begin begins to read the origins of a tenant, for add.
+func (c *originCache) begin() (changes int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.changes
+}
+
+// add caches what was read, unless something has changed since the read began.
+func (c *originCache) add(tenantID string, read origins, since int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.changes == since {
+		c.tenants.Add(tenantID, read)
+	}
+}
+
+// OriginsChanged makes changes of [Registry.UpdateSettings] effective at once on this process,
+// when they are committed.
+func (s *Registry) OriginsChanged(tenantID string) { s.origins.changed(tenantID) }
+
 // OriginAllowed reports whether the tenant, or an enabled application of it, names a web
-// origin; with a clientID, whether that application does.
+// origin; with a clientID, whether that application does. Changes of this process are effective
+// at once, those of others within seconds.
 func (s *Registry) OriginAllowed(ctx context.Context, tenantID, clientID, origin string) (bool, error) {
-	known, ok := s.origins.Get(tenantID)
+	known, ok := s.origins.tenants.Get(tenantID)
 	if now := s.clock(); !ok || now.After(known.until) {
+		since := s.origins.begin()
 		byClient, err := selectOrigins(ctx, s.db, tenantID)
 		if err != nil {
 			return false, fmt.Errorf("read allowed origins: %w", err)
@@ -36,7 +85,7 @@ func (s *Registry) OriginAllowed(ctx context.Context, tenantID, clientID, origin
 			return false, err
 		}
 		known = origins{byClient, settings.TrustedOrigins, now.Add(originsFor)}
-		s.origins.Add(tenantID, known)
+		s.origins.add(tenantID, known, since)
 	}
 	if clientID != "" {
 		return slices.Contains(known.byClient[clientID], origin), nil

@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"net/url"
 	"slices"
 	"strings"
@@ -21,6 +23,11 @@ import (
 type Registration struct {
 	// TokenHash is the hash of the registration access token (RFC 7592).
 	TokenHash string `json:"token_hash"`
+
+	// GrantTypes are the grants that the client can use.
+	GrantTypes []string `json:"grant_types"`
+	// DefaultMaxAge is the max_age of requests that have none; nil: there is none.
+	DefaultMaxAge *int `json:"default_max_age,omitempty"`
 
 	// Members without effect.
 	ClientURI       string   `json:"client_uri,omitempty"`
@@ -65,8 +72,36 @@ type Metadata struct {
 	BackchannelLogoutURI             string
 	BackchannelLogoutSessionRequired bool
 
-	RequirePAR bool
-	DPoPBound  bool
+	RequirePAR    bool
+	DPoPBound     bool
+	DefaultMaxAge *int
+
+	// Others are the other members of a request. Those that would change what the client gets are
+	// refused.
+	Others map[string]json.RawMessage
+}
+
+// unsupported are members that a client could rely on, so that they cannot be ignored (RFC 7591
+// §2), with the value that states what the product does; empty: there is none.
+var unsupported = map[string]string{
+	"subject_type":                               `"public"`,
+	"id_token_encrypted_response_alg":            "",
+	"id_token_encrypted_response_enc":            "",
+	"userinfo_signed_response_alg":               "",
+	"userinfo_encrypted_response_alg":            "",
+	"userinfo_encrypted_response_enc":            "",
+	"introspection_signed_response_alg":          "",
+	"introspection_encrypted_response_alg":       "",
+	"introspection_encrypted_response_enc":       "",
+	"authorization_signed_response_alg":          "",
+	"authorization_encrypted_response_alg":       "",
+	"authorization_encrypted_response_enc":       "",
+	"request_object_signing_alg":                 "",
+	"request_object_encryption_alg":              "",
+	"request_object_encryption_enc":              "",
+	"require_signed_request_object":              "false",
+	"tls_client_certificate_bound_access_tokens": "false",
+	"default_acr_values":                         "",
 }
 
 // The values of application_type (OIDC Registration §2).
@@ -212,6 +247,9 @@ func (m Metadata) withDefaults(t Type) Metadata {
 	m.AuthMethod = cmp.Or(m.AuthMethod, t.DefaultOptions().AuthMethod)
 	m.ApplicationType = cmp.Or(m.ApplicationType, t.clientKind())
 	m.IDTokenAlg = cmp.Or(m.IDTokenAlg, registeredIDTokenAlg)
+	if len(m.GrantTypes) == 0 {
+		m.GrantTypes = []string{protocol.GrantAuthorizationCode}
+	}
 	if string(bytes.TrimSpace(m.JWKS)) == "null" {
 		m.JWKS = nil
 	}
@@ -241,7 +279,7 @@ func (m Metadata) applicationType() Type {
 // described validates client metadata that has its defaults, and returns the change of an
 // application that it describes. It fails with [*protocol.Error].
 func (s *Registry) described(ctx context.Context, tenant protocol.Tenant, m Metadata) (change func(*Application), err error) {
-	if err := m.validate(); err != nil {
+	if err := m.validate(s.allowed); err != nil {
 		return nil, err
 	}
 	asked, err := scope.Parse(m.Scope)
@@ -249,7 +287,7 @@ func (s *Registry) described(ctx context.Context, tenant protocol.Tenant, m Meta
 		return nil, metadataError("scope is malformed")
 	}
 	if len(asked) == 0 {
-		asked = scope.OIDC
+		asked = scope.Default
 	}
 	registered, err := scope.Registered(ctx, s.db, tenant.ID)
 	if err != nil {
@@ -280,13 +318,14 @@ func (m Metadata) describe(a *Application, asked []string, registered map[string
 	// These may be requirements of an administrator, so the client can only add them.
 	a.RequirePAR, a.DPoPBound = a.RequirePAR || m.RequirePAR, a.DPoPBound || m.DPoPBound
 	a.Registration = &Registration{
-		TokenHash: a.Registration.TokenHash,
+		TokenHash:  a.Registration.TokenHash,
+		GrantTypes: scope.Intersect(a.Type.grantsOfUsers(), m.GrantTypes), DefaultMaxAge: m.DefaultMaxAge,
 		ClientURI: m.ClientURI, TOSURI: m.TOSURI, PolicyURI: m.PolicyURI, Contacts: m.Contacts, SoftwareID: m.SoftwareID, SoftwareVersion: m.SoftwareVersion,
 	}
 }
 
 // validate refuses metadata that no client can have. [Application.validate] checks the rest.
-func (m Metadata) validate() error {
+func (m Metadata) validate(addresses allowed) error {
 	t := m.applicationType()
 	grants := t.grantsOfUsers()
 	switch {
@@ -300,13 +339,21 @@ func (m Metadata) validate() error {
 		return metadataError("grant_types must be among " + strings.Join(grants, ", ") + " for this client")
 	case slices.ContainsFunc(m.ResponseTypes, func(response string) bool { return response != protocol.ResponseTypeCode }):
 		return metadataError("response_types must be code")
-	case len(m.RedirectURIs) == 0 && (len(m.GrantTypes) == 0 || slices.Contains(m.GrantTypes, protocol.GrantAuthorizationCode)):
+	case len(m.RedirectURIs) == 0 && slices.Contains(m.GrantTypes, protocol.GrantAuthorizationCode):
 		return protocol.NewError(protocol.InvalidRedirectURI, "redirect_uris is required for the grant "+protocol.GrantAuthorizationCode)
+	case m.DefaultMaxAge != nil && (*m.DefaultMaxAge < 0 || *m.DefaultMaxAge > math.MaxInt32):
+		return metadataError(fmt.Sprintf("default_max_age must be 0 to %d seconds", math.MaxInt32))
 	case len(m.Contacts) > maxContacts:
 		return metadataError(fmt.Sprintf("contacts must be at most %d", maxContacts))
 	}
+	for _, name := range slices.Sorted(maps.Keys(unsupported)) {
+		value := string(bytes.TrimSpace(m.Others[name]))
+		if value != "" && value != "null" && value != unsupported[name] {
+			return metadataError("this value of " + name + " is not supported")
+		}
+	}
 	for _, uri := range m.RedirectURIs {
-		if err := validateRedirectURI(t, uri); err != nil {
+		if err := addresses.validateRedirectURI(t, uri); err != nil {
 			return refusedMetadata(err)
 		}
 	}
@@ -364,6 +411,6 @@ func (c Registered) Metadata() Metadata {
 		Contacts: a.Registration.Contacts, SoftwareID: a.Registration.SoftwareID, SoftwareVersion: a.Registration.SoftwareVersion,
 		JWKS: a.JWKS, JWKSURI: a.JWKSURI, IDTokenAlg: a.IDTokenAlg,
 		PostLogoutRedirectURIs: a.PostLogoutRedirectURIs, BackchannelLogoutURI: a.BackchannelLogoutURI, BackchannelLogoutSessionRequired: a.BackchannelLogoutSessionRequired,
-		RequirePAR: a.RequirePAR, DPoPBound: a.DPoPBound,
+		RequirePAR: a.RequirePAR, DPoPBound: a.DPoPBound, DefaultMaxAge: a.Registration.DefaultMaxAge,
 	}
 }

@@ -31,7 +31,7 @@ func FuzzClientMetadata(f *testing.F) {
 		}
 		m = m.withDefaults(Server)
 		asked, err := scope.Parse(name)
-		if err != nil || m.validate() != nil {
+		if err != nil || m.validate(allowed{}) != nil {
 			return
 		}
 		before := *m.applicationType().Defaults()

@@ -8,8 +8,6 @@ import (
 	"reflect"
 	"time"
 
-	lru "github.com/hashicorp/golang-lru/v2"
-
 	"stonetown/engine"
 	"stonetown/engine/authority"
 	"stonetown/internal/eventlog"
@@ -49,6 +47,9 @@ type Config struct {
 	Revoked   *revocation.Feed
 	Outbound  *outbound.Client // decides which URLs of applications can be fetched
 	Clock     func() time.Time
+	// LocalRedirects accepts redirect URIs with http and a host under .localhost. For
+	// development only: not every resolver keeps such names on the machine (RFC 6761 §6.3).
+	LocalRedirects bool
 }
 
 // Registry stores the applications of all tenants. It is safe for concurrent use.
@@ -59,18 +60,14 @@ type Registry struct {
 	access    Access
 	keys      *keys.Service
 	revoked   *revocation.Feed
-	outbound  *outbound.Client
+	allowed   allowed
 	clock     func() time.Time
-	origins   *lru.Cache[string, origins]
+	origins   *originCache
 }
 
 // NewRegistry returns the registry of the applications in c.DB.
 func NewRegistry(c Config) *Registry {
-	known, err := lru.New[string, origins](originsCacheSize)
-	if err != nil {
-		panic(err) // the size is positive
-	}
-	return &Registry{c.DB, c.Relations, c.Authority, c.Access, c.Keys, c.Revoked, c.Outbound, c.Clock, known}
+	return &Registry{c.DB, c.Relations, c.Authority, c.Access, c.Keys, c.Revoked, allowed{c.Outbound, c.LocalRedirects}, c.Clock, newOriginCache()}
 }
 
 // CreateIn creates an enabled application in the caller's transaction, without a caller whose
@@ -133,7 +130,7 @@ func (a *Application) setLifetimes(ctx context.Context, q storage.Querier, tenan
 
 // insert validates and stores a new application.
 func (r *Registry) insert(ctx context.Context, tx *sqldb.Tx, a Application) error {
-	err := a.validate(ctx, tx, r.outbound)
+	err := a.validate(ctx, tx, r.allowed)
 	if err == nil {
 		err = insertRow(ctx, tx, a)
 	}
@@ -146,9 +143,10 @@ func (r *Registry) insert(ctx context.Context, tx *sqldb.Tx, a Application) erro
 	return nil
 }
 
-// commit runs a transaction, which writes the relations of an application as well, and the
+// commit runs a transaction of a change of an application, which writes the relations of an application as well, and the
 // events that do returns.
 func (s *Registry) commit(ctx context.Context, tenantID, by string, ops []engine.WriteOp, do func(ctx context.Context, tx *sqldb.Tx) ([]eventlog.Event, error)) error {
+	defer s.origins.changed(tenantID)
 	if len(ops) == 0 {
 		return s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 			events, err := do(ctx, tx)
@@ -257,7 +255,7 @@ func (s *Registry) tryUpdate(ctx context.Context, tenantID, applicationID, by st
 		if err := after.setLifetimes(ctx, tx, tenantID); err != nil || reflect.DeepEqual(before, after) {
 			return nil, err
 		}
-		if err := after.validate(ctx, tx, s.outbound); err != nil {
+		if err := after.validate(ctx, tx, s.allowed); err != nil {
 			return nil, err
 		}
 		if !after.HasSecret() { // it gets a new one only by a rotation
@@ -291,6 +289,7 @@ func (s *Registry) Delete(ctx context.Context, tenantID, applicationID, by strin
 
 // remove deletes an application even if users are signed in to it, and revokes its grants.
 func (s *Registry) remove(ctx context.Context, a Application, by string) error {
+	defer s.origins.changed(a.TenantID)
 	var deleted Application // as the last attempt read it
 	origin := engine.Origin{Actor: by}
 	origin.Also = func(ctx context.Context, tx *sqldb.Tx) (err error) {

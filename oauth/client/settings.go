@@ -19,13 +19,15 @@ type Settings struct {
 	// RequireState refuses authorization requests without state. PKCE protects from forged
 	// responses as well (RFC 9700 §2.1).
 	RequireState bool `json:"require_state"`
-	// RefreshReuseLeewayS is how long a refresh token that was replaced still leads to another
-	// one, for clients that did not receive the response; 0: never.
+	// RefreshReuseLeewayS is how long a refresh token that was replaced still leads to its
+	// successor, for clients that did not receive the response or renew it twice at once; 0: never.
 	RefreshReuseLeewayS int `json:"refresh_reuse_leeway_s"`
 	// RefreshFamilyMaxS bounds how long refresh tokens follow from one authorization.
 	RefreshFamilyMaxS int `json:"refresh_family_max_s"`
 	// PreviousSecretTTLS is how long a rotated secret stays valid by default.
 	PreviousSecretTTLS int `json:"previous_secret_ttl_s"`
+	// ClientAssertionMaxS bounds the lifetime of the assertions by which clients authenticate.
+	ClientAssertionMaxS int `json:"client_assertion_max_s"`
 	// Tokens are the lifetimes of tokens of applications that set none.
 	Tokens Lifetimes `json:"token_defaults"`
 	// TrustedOrigins are web origins that may read responses of the API, besides those of
@@ -54,6 +56,8 @@ const (
 	LeastRefreshFamily      = minRefreshTokenTTL
 	MostRefreshFamily       = maxRefreshTokenTTL
 	MostPreviousSecretTTL   = 7 * 24 * time.Hour
+	LeastClientAssertion    = time.Minute
+	MostClientAssertion     = time.Hour
 	LeastAccessTokenTTL     = minAccessTokenTTL
 	MostAccessTokenTTL      = maxAccessTokenTTL
 	LeastRefreshTokenTTL    = minRefreshTokenTTL
@@ -67,7 +71,8 @@ func DefaultSettings() Settings {
 	return Settings{
 		DCRMode: DCROff, RequireState: true,
 		RefreshFamilyMaxS: int(defaultRefreshFamily.Seconds()), PreviousSecretTTLS: int(defaultPreviousLifetime.Seconds()),
-		Tokens: Lifetimes{int(DefaultAccessTokenTTL.Seconds()), int(DefaultRefreshTokenTTL.Seconds())},
+		ClientAssertionMaxS: int(MostClientAssertion.Seconds()),
+		Tokens:              Lifetimes{int(DefaultAccessTokenTTL.Seconds()), int(DefaultRefreshTokenTTL.Seconds())},
 	}
 }
 

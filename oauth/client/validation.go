@@ -68,7 +68,7 @@ func (t Type) DefaultScopes() []string {
 	if !t.HasUsers() {
 		return nil
 	}
-	return append(slices.Clone(scope.OIDC), "me:read", "me:write")
+	return append(scope.Default, "me:read", "me:write")
 }
 
 // Defaults returns a new application of a type with all defaults.
@@ -83,8 +83,14 @@ func (t Type) Defaults() *Application {
 	return a
 }
 
+// allowed are the addresses that applications may have.
+type allowed struct {
+	fetch          *outbound.Client // decides which URLs can be fetched
+	localRedirects bool             // see [Config]
+}
+
 // validate refuses an application that is not valid.
-func (a Application) validate(ctx context.Context, tx *sqldb.Tx, fetch *outbound.Client) error {
+func (a Application) validate(ctx context.Context, tx *sqldb.Tx, addresses allowed) error {
 	if !a.Type.valid() {
 		return &ValidationError{"type", "unknown_value", fmt.Sprintf("must be one of %q", Types)}
 	}
@@ -119,7 +125,7 @@ func (a Application) validate(ctx context.Context, tx *sqldb.Tx, fetch *outbound
 	if err := ValidateOrigins(a.AllowedOrigins); err != nil {
 		return &ValidationError{"allowed_origins", "invalid", err.Error()}
 	}
-	if err := cmp.Or(a.TokenExchange.validate(a.Type), a.Options.validate(a.Type, fetch)); err != nil {
+	if err := cmp.Or(a.TokenExchange.validate(a.Type), a.Options.validate(a.Type, addresses)); err != nil {
 		return err
 	}
 	if len(a.Tags) > maxTags {
@@ -134,7 +140,7 @@ func (a Application) validate(ctx context.Context, tx *sqldb.Tx, fetch *outbound
 		return &ValidationError{"redirect_uris", "too_many", fmt.Sprintf("must be at most %d", maxRedirectURIs)}
 	}
 	for _, uri := range a.RedirectURIs {
-		if err := validateRedirectURI(a.Type, uri); err != nil {
+		if err := addresses.validateRedirectURI(a.Type, uri); err != nil {
 			return err
 		}
 	}
@@ -199,7 +205,7 @@ var privateScheme = regexp.MustCompile(`^[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+$`)
 
 // validateRedirectURI refuses redirect URIs that could lead a code to another receiver (RFC
 // 8252, RFC 9700 §4.1).
-func validateRedirectURI(t Type, uri string) error {
+func (a allowed) validateRedirectURI(t Type, uri string) error {
 	forbidden := func(reason string) error { return &RedirectURIError{uri, reason, true} }
 	invalid := func(reason string) error { return &RedirectURIError{uri, reason, false} }
 	switch {
@@ -230,7 +236,7 @@ func validateRedirectURI(t Type, uri string) error {
 		return forbidden("path")
 	}
 	host := u.Hostname()
-	local := host == "127.0.0.1" || host == "::1" || host == "localhost"
+	local := host == "127.0.0.1" || host == "::1" || host == "localhost" || a.localRedirects && strings.HasSuffix(host, ".localhost")
 	switch {
 	case (u.Scheme == "https" || u.Scheme == "http") && u.Opaque != "":
 		return invalid("malformed")

@@ -24,7 +24,7 @@ func TestRedirectURIs(t *testing.T) {
 		"https://app.example.com/a/../b": "!path", "https://app.example.com/a/..": "!path", "https://app.example.com/%2e%2e/b": "!path", "https://app.example.com/..;/b": "!path", "https://app.example.com/.%2E/b": "!path",
 		"https://münchen.example/": "!control_char", "https://app.example.com%2f.evil.test/": "malformed", "https://[fe80::1%25eth0]/": "!host", "https://app.example.com/\x00": "!control_char",
 	} {
-		err := validateRedirectURI(Server, uri)
+		err := allowed{}.validateRedirectURI(Server, uri)
 		var refused *RedirectURIError
 		got := ""
 		if errors.As(err, &refused) {
@@ -37,9 +37,24 @@ func TestRedirectURIs(t *testing.T) {
 		}
 	}
 	for uri, want := range map[string]bool{"com.example.app:/cb": true, "com.example.app://cb": true, "myapp://cb": false, "com.example.app:cb": true, "http://127.0.0.1/": true, "com.example*:/cb": false} {
-		if err := validateRedirectURI(Native, uri); (err == nil) != want {
+		if err := (allowed{}).validateRedirectURI(Native, uri); (err == nil) != want {
 			t.Errorf("native %q: %v", uri, err)
 		}
+	}
+}
+
+// For development, hosts under .localhost are those of this machine.
+func TestLocalRedirectURIs(t *testing.T) {
+	for uri, want := range map[string]bool{
+		"http://app.localhost:3000/cb": true, "http://a.b.localhost": true, "http://localhost:1": true, "https://app.localhost": true,
+		"http://.localhost.example.com": false, "http://applocalhost": false, "http://app.localhost.": false, "http://app.localhost@evil.test": false, "http://App.localhost": false,
+	} {
+		if err := (allowed{localRedirects: true}).validateRedirectURI(Server, uri); (err == nil) != want {
+			t.Errorf("%q: %v", uri, err)
+		}
+	}
+	if err := (allowed{}).validateRedirectURI(Server, "http://app.localhost:3000/cb"); err == nil {
+		t.Error("accepted in production")
 	}
 }
 
@@ -48,7 +63,7 @@ func FuzzRedirectURI(f *testing.F) {
 	f.Add("https://a@b/..;/%2e%2e#")
 	f.Fuzz(func(t *testing.T, uri string) {
 		for _, typ := range Types {
-			if validateRedirectURI(typ, uri) == nil && (strings.ContainsAny(uri, "*#\\ \t\r\n\x00") || strings.HasPrefix(strings.ToLower(uri), "javascript:")) {
+			if (allowed{}).validateRedirectURI(typ, uri) == nil && (strings.ContainsAny(uri, "*#\\ \t\r\n\x00") || strings.HasPrefix(strings.ToLower(uri), "javascript:")) {
 				t.Errorf("%q is accepted", uri)
 			}
 		}

@@ -102,11 +102,11 @@ func (s *Service) grantOf(grantType string) (grant, error) {
 	case protocol.GrantClientCredentials:
 		return clientCredentials{}, nil
 	case protocol.GrantAuthorizationCode:
-		return &authorizationCode{sources: s.sources}, nil
+		return &authorizationCode{sources: s.sources, ofUsers: ofUsers{grantType: protocol.GrantAuthorizationCode}}, nil
 	case protocol.GrantRefreshToken, "refresh": // the short name is documented, too
-		return refreshToken{sources: s.sources}, nil
+		return refreshToken{sources: s.sources, ofUsers: ofUsers{grantType: protocol.GrantRefreshToken}}, nil
 	case protocol.GrantDeviceCode:
-		return deviceCode{sources: s.sources}, nil
+		return deviceCode{sources: s.sources, ofUsers: ofUsers{grantType: protocol.GrantDeviceCode}}, nil
 	case protocol.GrantTokenExchange:
 		return &tokenExchange{sources: s.sources, record: s.record}, nil
 	}

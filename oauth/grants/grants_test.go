@@ -464,43 +464,83 @@ func TestRefreshToken(t *testing.T) {
 	w.refused("expired", w.refreshing(of, old), protocol.InvalidGrant)
 }
 
-// Within the leeway a token that was replaced leads to another successor, until one is used.
+// Within the leeway a token that was replaced leads to the same successor, until that is used.
 func TestRefreshLeeway(t *testing.T) {
 	w := newWorld(t)
-	err := w.db.Tx(t.Context(), func(tx *sqldb.Tx) error {
-		_, _, err := w.Clients.UpdateSettings(t.Context(), tx, tenant.ID, func(s *client.Settings) { s.RefreshReuseLeewayS = 10 })
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
+	leeway := func(seconds int) {
+		t.Helper()
+		err := w.db.Tx(t.Context(), func(tx *sqldb.Tx) error {
+			_, _, err := w.Clients.UpdateSettings(t.Context(), tx, tenant.ID, func(s *client.Settings) { s.RefreshReuseLeewayS = seconds })
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
+	leeway(10)
 	of := w.redeeming(w.server, "openid")
+	renew := func(token string) string { return w.issued(w.refreshing(of, token)).RefreshToken }
 	first := w.issued(of).RefreshToken
-	lost := w.issued(w.refreshing(of, first)).RefreshToken
+	second := renew(first)
 	w.now = w.now.Add(10 * time.Second)
-	again := w.issued(w.refreshing(of, first)).RefreshToken
-	next := w.issued(w.refreshing(of, again)).RefreshToken
-	w.refused("the other successor", w.refreshing(of, lost), protocol.InvalidGrant)
-	w.refused("its family", w.refreshing(of, next), protocol.InvalidGrant)
+	if again := renew(first); again != second {
+		t.Errorf("%s again is %s", second, again)
+	}
+	third := renew(second)
+	w.refused("the predecessor of one that was used", w.refreshing(of, first), protocol.InvalidGrant)
+	w.refused("its family", w.refreshing(of, third), protocol.InvalidGrant)
 
 	of = w.redeeming(w.server, "openid")
 	first = w.issued(of).RefreshToken
-	w.issued(w.refreshing(of, first))
+	renew(first)
 	w.now = w.now.Add(11 * time.Second)
 	w.refused("after the leeway", w.refreshing(of, first), protocol.InvalidGrant)
 
-	// Requests at the same time all succeed.
 	of = w.redeeming(w.server, "openid")
 	first = w.issued(of).RefreshToken
+	renew(first)
+	leeway(0)
+	w.refused("without a leeway", w.refreshing(of, first), protocol.InvalidGrant)
+	leeway(10)
+
+	// Requests at the same time get the same successor.
+	of = w.redeeming(w.server, "openid")
+	first = w.issued(of).RefreshToken
+	tokens := make(chan string, 10)
 	var all sync.WaitGroup
-	for range 10 {
+	for range cap(tokens) {
 		all.Go(func() {
-			if _, err := w.Grants.Token(t.Context(), tenant, w.refreshing(of, first)); err != nil {
+			got, err := w.Grants.Token(t.Context(), tenant, w.refreshing(of, first))
+			if err != nil {
 				t.Error(err)
 			}
+			tokens <- got.RefreshToken
 		})
 	}
 	all.Wait()
+	close(tokens)
+	second = <-tokens
+	for other := range tokens {
+		if other != second {
+			t.Errorf("%s and %s at once", second, other)
+		}
+	}
+	renew(second)
+
+	// The database has no token, and with a token that was replaced still not its successor.
+	of = w.redeeming(w.server, "openid")
+	first = w.issued(of).RefreshToken
+	second = renew(first)
+	var hash, seed string
+	err := w.db.QueryRow(t.Context(), `SELECT hash, seed FROM refresh_tokens WHERE predecessor = $1`, protocol.Hash(first)).Scan(&hash, &seed)
+	if err != nil || hash != protocol.Hash(second) || len(seed) != 43 {
+		t.Errorf("stored as %s with the seed %s, %v", hash, seed, err)
+	}
+	if _, err := w.db.Exec(t.Context(), `UPDATE refresh_tokens SET seed = 'x' WHERE hash = $1`, hash); err != nil {
+		t.Fatal(err)
+	}
+	w.refused("the seed of another", w.refreshing(of, first), protocol.InvalidGrant)
+	renew(second)
 }
 
 // A refresh token of a client without credentials is bound to its key.
@@ -519,6 +559,40 @@ func TestRefreshTokenKey(t *testing.T) {
 	w.refused("another key", r, protocol.InvalidGrant)
 	r.Proofs = proof(key)
 	w.issued(r)
+}
+
+// Within the leeway only the key of a token leads to its successor.
+func TestRefreshLeewayKey(t *testing.T) {
+	w := newWorld(t)
+	err := w.db.Tx(t.Context(), func(tx *sqldb.Tx) error {
+		_, _, err := w.Clients.UpdateSettings(t.Context(), tx, tenant.ID, func(s *client.Settings) { s.RefreshReuseLeewayS = 10 })
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, other := dpoptest.NewKey(t), dpoptest.NewKey(t)
+	with := func(key *dpoptest.Key, token string) grants.Request {
+		r := w.refreshing(w.public(""), token)
+		if key != nil {
+			r.Proofs = []string{key.Proof(t, "POST", tenant.BaseURL+protocol.TokenPath, "", map[string]any{"iat": w.now.Unix()})}
+		}
+		return r
+	}
+	of := w.redeeming(w.native, "openid")
+	first := w.issued(of).RefreshToken // unbound
+	second := w.issued(with(key, first)).RefreshToken
+	w.refused("unbound, of one that is bound now", with(nil, first), protocol.InvalidGrant)
+	w.refused("with another key", with(other, first), protocol.InvalidGrant)
+	if again := w.issued(with(key, first)).RefreshToken; again != second {
+		t.Errorf("%s again is %s", second, again)
+	}
+	third := w.issued(with(key, second)).RefreshToken
+	w.refused("bound, without the key", with(nil, second), protocol.InvalidGrant)
+	w.refused("bound, with another key", with(other, second), protocol.InvalidGrant)
+	if again := w.issued(with(key, second)).RefreshToken; again != third { // they have revoked nothing
+		t.Errorf("%s again is %s", third, again)
+	}
 }
 
 func TestDeviceCode(t *testing.T) {

@@ -24,11 +24,12 @@ func (g refreshToken) decide(ctx context.Context, r *request) (*issuance, error)
 	if err != nil {
 		return nil, err
 	}
-	if presented.ClientID != r.app.ClientID || presented.Key != "" && presented.Key != r.key && !r.app.Type.Confidential() {
+	if !presented.HeldBy(r.app, r.key) {
 		return nil, access.ErrInvalidGrant
 	}
-	if presented.Rotated {
-		if err := g.repeated(ctx, r, presented); err != nil {
+	successor := ""
+	if presented.Rotated() {
+		if successor, err = g.again(ctx, r, presented); err != nil {
 			return nil, err
 		}
 	}
@@ -43,32 +44,34 @@ func (g refreshToken) decide(ctx context.Context, r *request) (*issuance, error)
 	if err != nil {
 		return nil, err
 	}
-	described.ofUser.predecessor = presented
-	if !presented.Rotated {
+	described.ofUser.predecessor, described.ofUser.successor = presented, successor
+	if !presented.Rotated() {
 		described.consumes = g.access.UseOfRefreshToken(r.tenant, presented)
 	}
 	return described, nil
 }
 
-// repeated decides about a token that was replaced before. Within the leeway, and while no
-// successor was used, the client may not have received the response, so the token leads to
-// another successor. Otherwise repeated revokes the grant and fails with
-// [access.ErrInvalidGrant].
-func (g refreshToken) repeated(ctx context.Context, r *request, presented access.RefreshToken) error {
+// again returns the successor of a token that was replaced before. Within the leeway, and while
+// the successor was not used, the client may not have received the response, or it has renewed
+// the token twice at once, as two tabs of a browser do. So a family never has two valid tokens.
+// Otherwise again revokes the grant and fails with [access.ErrInvalidGrant].
+func (g refreshToken) again(ctx context.Context, r *request, presented access.RefreshToken) (string, error) {
 	settings, err := client.SelectSettings(ctx, g.db, r.tenant.ID)
 	if err != nil {
-		return err
+		return "", err
 	}
-	var rotatedAt time.Time
-	used := false
-	if settings.RefreshReuseLeewayS > 0 {
-		if rotatedAt, used, err = g.access.Successors(ctx, r.tenant, presented); err != nil {
-			return err
-		}
+	leeway := time.Duration(settings.RefreshReuseLeewayS) * time.Second
+	if leeway == 0 || storage.Now(g.clock).Sub(presented.RotatedAt) > leeway {
+		return "", g.reused(ctx, r.tenant, presented.Grant.ID, access.RefreshTokenReused)
 	}
-	late := storage.Now(g.clock).Sub(rotatedAt) > time.Duration(settings.RefreshReuseLeewayS)*time.Second
-	if late || used {
-		return g.reused(ctx, r.tenant, presented.Grant.ID, access.RefreshTokenReused)
+	token, successor, err := g.access.Successor(ctx, r.tenant, presented)
+	switch {
+	case err != nil:
+		return "", err
+	case successor.Rotated():
+		return "", g.reused(ctx, r.tenant, presented.Grant.ID, access.RefreshTokenReused)
+	case !successor.HeldBy(r.app, r.key): // the client has renewed an unbound token with a key
+		return "", access.ErrInvalidGrant
 	}
-	return nil
+	return token, nil
 }

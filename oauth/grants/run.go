@@ -60,11 +60,17 @@ type grant interface {
 }
 
 // ofUsers is the part that grants have in common that issue tokens of users.
-type ofUsers struct{ noForm }
+type ofUsers struct {
+	noForm
+	grantType string
+}
 
-func (ofUsers) present(_ context.Context, r *request) error {
-	if !r.app.Type.HasUsers() {
+func (g ofUsers) present(_ context.Context, r *request) error {
+	switch {
+	case !r.app.Type.HasUsers():
 		return protocol.NewError(protocol.UnauthorizedClient, "applications of this type cannot get tokens for users")
+	case !r.app.Uses(g.grantType):
+		return protocol.NewError(protocol.UnauthorizedClient, "the application cannot use this grant type")
 	}
 	return nil
 }
@@ -103,6 +109,7 @@ type userTokens struct {
 	user        access.User
 	first       bool                // the user has just signed in
 	predecessor access.RefreshToken // that the new one replaces; zero: none
+	successor   string              // that replaced it before; empty: a new one is issued
 }
 
 // maxDecisions bounds how often a request is decided about: the second time, another request
@@ -182,8 +189,16 @@ func (s *Service) issue(ctx context.Context, r *request, of *issuance) (issued t
 // commit consumes what the request presents, in the transaction that stores the refresh token,
 // and records the event and the use of the application.
 func (s *Service) commit(ctx context.Context, r *request, of *issuance, carries token.Entitlement, claims token.Claims, issued *token.Response) error {
-	if u := of.ofUser; u != nil {
-		refresh, add := s.access.NewRefreshToken(r.tenant, u.grant, r.app.ClientID, r.key, u.predecessor, r.app.RefreshTokenTTL)
+	if u := of.ofUser; u != nil && u.successor != "" {
+		issued.RefreshToken = u.successor
+	} else if u != nil {
+		refresh, add := "", func(*sqldb.Batch) {}
+		if r.app.Uses(protocol.GrantRefreshToken) {
+			var err error
+			if refresh, add, err = s.access.NewRefreshToken(r.tenant, u.grant, r.app.ClientID, r.key, u.predecessor, r.app.RefreshTokenTTL); err != nil {
+				return err
+			}
+		}
 		if err := s.access.Redeem(ctx, of.consumes, add); err != nil {
 			return err
 		}

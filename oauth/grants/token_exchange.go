@@ -295,7 +295,7 @@ func (s sources) readRefreshToken(ctx context.Context, tenant protocol.Tenant, b
 	if err != nil {
 		return p, err
 	}
-	if by.ClientID != "" && stored.ClientID != by.ClientID || stored.Rotated || !storage.Now(s.clock).Before(stored.ExpiresAt) {
+	if by.ClientID != "" && stored.ClientID != by.ClientID || stored.Rotated() || !storage.Now(s.clock).Before(stored.ExpiresAt) {
 		return p, access.ErrInvalidGrant
 	}
 	p, err = s.presentGrant(ctx, tenant, by, stored.Grant, stored.ClientID, stored.ExpiresAt)

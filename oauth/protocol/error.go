@@ -46,6 +46,7 @@ const (
 	ConsentRequired         = "consent_required"
 	UnmetRequirements       = "unmet_authentication_requirements"
 	RequestNotSupported     = "request_not_supported"
+	RequestURINotSupported  = "request_uri_not_supported"
 )
 
 // The error codes of the device grant (RFC 8628 §3.5).

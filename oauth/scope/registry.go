@@ -99,7 +99,7 @@ func (r *Registry) Create(ctx context.Context, tenantID string, s Scope) (Scope,
 	switch {
 	case len(s.Name) > maxScopeName || !Valid(s.Name):
 		return Scope{}, ErrInvalid
-	case IsBuiltin(s.Name):
+	case IsBuiltin(s.Name) || slices.Contains(OIDC, s.Name):
 		return Scope{}, ErrReserved
 	}
 	s.CreatedAt = r.clock().UTC().Truncate(time.Microsecond)

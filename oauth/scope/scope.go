@@ -101,6 +101,10 @@ func Intersect(some, others []string) []string {
 // OfflineAccess is the scope of grants that outlive their session (OIDC Core §11).
 const OfflineAccess = "offline_access"
 
-// OIDC are the scopes of OpenID Connect (OIDC Core §5.4, §11). The first three decide which
-// claims about a user an application gets.
-var OIDC = []string{"openid", "profile", "email", "offline_access"}
+// OIDC are the scopes of OpenID Connect (OIDC Core §5.4, §11). Those except openid and
+// offline_access decide which claims about a user an application gets.
+var OIDC = []string{"openid", "profile", "email", "offline_access", "phone", "address"}
+
+// Default are the scopes of OpenID Connect that applications get by default. Few need a phone
+// number or an address.
+var Default = OIDC[:4:4]

@@ -116,7 +116,7 @@ func (s *Service) introspectRefreshToken(ctx context.Context, tenant protocol.Te
 	if err != nil {
 		return Introspection{}, err
 	}
-	if r.ClientID != app.ClientID || r.Rotated || !storage.Now(s.clock).Before(r.ExpiresAt) {
+	if r.ClientID != app.ClientID || r.Rotated() || !storage.Now(s.clock).Before(r.ExpiresAt) {
 		return Introspection{}, nil
 	}
 	g := r.Grant

@@ -28,6 +28,7 @@ type operation struct {
 	Streaming bool             `yaml:"x-streaming"`
 	MaxUpload int64            `yaml:"x-max-upload"`
 	Enrolling bool             `yaml:"x-enrolling"`
+	FormToken bool             `yaml:"x-form-token"`
 	Responses map[string]any   `yaml:"responses"`
 }
 
@@ -114,7 +115,7 @@ func (o operation) web(method, path string, byRole bool) (web.Operation, error) 
 	if writes := strings.HasSuffix(op.Scope, ":write") || op.AnyScope && method != "GET"; writes != op.Idempotent {
 		return op, fmt.Errorf("a bearer operation takes an IdempotencyKey if, and only if, it writes")
 	}
-	op.RateLimit, op.Streaming, op.MaxUpload, op.Enrolling = o.RateLimit, o.Streaming, o.MaxUpload, o.Enrolling
+	op.RateLimit, op.Streaming, op.MaxUpload, op.Enrolling, op.FormToken = o.RateLimit, o.Streaming, o.MaxUpload, o.Enrolling, o.FormToken
 	if !op.RateLimit.Known() {
 		return op, fmt.Errorf("unknown x-rate-limit %q", op.RateLimit)
 	}

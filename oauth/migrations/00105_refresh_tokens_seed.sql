@@ -1,0 +1,4 @@
+-- +goose NO TRANSACTION
+-- +goose Up
+-- A successor is derived from its predecessor and its seed; empty: it has no predecessor.
+ALTER TABLE refresh_tokens ADD COLUMN IF NOT EXISTS seed TEXT NOT NULL DEFAULT '';
