@@ -1,0 +1,274 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// inspector checks pages of the console for accessibility, with axe.
+type inspector struct {
+	*browser
+	axe string
+}
+
+func newInspector(t *testing.T, b *browser) inspector {
+	t.Helper()
+	script, err := os.ReadFile(filepath.Join(npmFolder(t.Context(), t), "node_modules/axe-core/axe.min.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return inspector{b, string(script)}
+}
+
+// at waits for a page and inspects it: no violation in light and dark, no script, nothing that is
+// wider than a narrow screen.
+func (b inspector) at(path, title string) {
+	b.Helper()
+	b.browser.at(path, title)
+	b.scripts(true) // of axe
+	defer b.scripts(false)
+	for _, scheme := range []string{"light", "dark"} {
+		perform(b.browser, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+		ask(b.browser, chromedp.Evaluate[bool](b.axe+";true"))
+		found := ask(b.browser, chromedp.Evaluate[string](`axe.run(document, {resultTypes: ["violations"]}).then(r => JSON.stringify(r.violations.map(v => v.id + ": " + v.nodes.map(n => n.html + " " + n.failureSummary).join("; "))))`, chromedp.EvalAwaitPromise))
+		if found != "[]" {
+			b.Errorf("%s in %s: %s", path, scheme, found)
+		}
+	}
+	perform(b.browser, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{})
+	if ask(b.browser, chromedp.Evaluate[int](`document.scripts.length`)) != 0 {
+		b.Errorf("%s has a script", path)
+	}
+	perform(b.browser, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: 320, Height: 640, DeviceScaleFactor: 1, Mobile: true})
+	if width := ask(b.browser, chromedp.Evaluate[int](`document.documentElement.scrollWidth`)); width > 320 {
+		b.Errorf("%s is %d px wide on a screen of 320 px", path, width)
+	}
+	perform(b.browser, emulation.ClearDeviceMetricsOverride, cdp.Empty{})
+	// A click needs the final layout.
+	ask(b.browser, chromedp.Evaluate[bool](`new Promise(done => { const wait = () => innerWidth > 320 ? requestAnimationFrame(() => done(true)) : requestAnimationFrame(wait); wait() })`, chromedp.EvalAwaitPromise))
+}
+
+// scripts sets whether the browser runs scripts.
+func (b inspector) scripts(run bool) {
+	b.Helper()
+	perform(b.browser, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !run})
+}
+
+// tabTo presses the tabulator key until an element with a label has the focus.
+func (b inspector) tabTo(label string) {
+	b.Helper()
+	var seen []string
+	for range 80 {
+		b.do(chromedp.KeyEvent(kb.Tab))
+		at := ask(b.browser, chromedp.Evaluate[string](`(e => (e.labels?.[0] ?? e).textContent.trim())(document.activeElement)`))
+		if at == label {
+			return
+		}
+		seen = append(seen, at)
+	}
+	b.Fatalf("the keyboard does not lead to %q: %q", label, seen)
+}
+
+// refused waits until an invalid field has the focus.
+func (b inspector) refused(field string) {
+	b.Helper()
+	b.do(chromedp.WaitVisible(chromedp.CSS(fmt.Sprintf(`[name=%q][aria-invalid][aria-describedby^=problem]:focus`, field))))
+}
+
+// keys presses keys.
+func (b inspector) keys(text string) {
+	b.Helper()
+	b.do(chromedp.KeyEvent(text))
+}
+
+// curl runs the commands that a page shows, and returns what they print.
+func (b inspector) curl(token string) (answers []map[string]any) {
+	b.Helper()
+	commands := ask(b.browser, chromedp.Evaluate[[]string](`[...document.querySelectorAll(".curl pre")].map(e => e.textContent)`))
+	if len(commands) == 0 {
+		b.Fatal("the page shows no command")
+	}
+	for _, command := range commands {
+		run := exec.CommandContext(b.Context(), "sh", "-c", strings.Replace(command, "curl ", "curl --noproxy '*' ", 1))
+		run.Env = append(os.Environ(), "TOKEN="+token)
+		out, err := run.Output()
+		var answer map[string]any
+		if err != nil || json.Unmarshal(out, &answer) != nil || answer["error"] != nil {
+			b.Fatalf("%s\nanswers %s, %v", command, out, err)
+		}
+		answers = append(answers, answer)
+	}
+	return answers
+}
+
+// An administrator signs in to the console and works in each of its areas, without scripts.
+func TestConsole(t *testing.T) {
+	dir := t.TempDir()
+	server := start(t, "--dev", "--data-dir", dir, "--rate-limits", "sign-in.ip=unlimited,self-service.caller=unlimited,token.ip=unlimited")
+	b := newInspector(t, openBrowser(t, server))
+	c := readJSON(t, filepath.Join(dir, "bootstrap.json"))
+	const hostile = `</code><script>alert(1)</script>'"&`
+	person := func(email, name string) string {
+		body, err := json.Marshal(map[string]any{"email": email, "name": name, "email_verified": true, "password": "correct horse battery"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return server.call(t, c, "POST", "users", string(body), 201)["id"].(string)
+	}
+	ann := person("ann@example.com", "Ann "+hostile)
+	bob := person("bob@example.com", "Bob")
+	group := server.call(t, c, "POST", "groups", `{"slug":"readers","name":"Readers","description":"They read","scopes":["groups:read"]}`, 201)["id"].(string)
+	b.scripts(false)
+
+	b.open("/console/users?q=ann")
+	b.browser.at("/auth/sign-in", "Sign in")
+	b.fill("email", c.Admin.Email, "password", c.Admin.Password)
+	b.press("Sign in")
+	b.at("/console/users", "Users")
+	b.says("ann@example.com")
+	b.open("/console")
+	b.at("/console", "Overview")
+	b.press("Users")
+	b.at("/console/users", "Users")
+
+	t.Run("Users", func(t *testing.T) {
+		b := b.in(t)
+		b.fill("q", strings.Repeat("é", 200)) // too many bytes
+		b.press("Search")
+		b.says("254 bytes")
+		b.refused("q")
+		b.fill("q", "nobody")
+		b.press("Search")
+		b.says("No users match.")
+		b.fill("q", "example.com")
+		b.press("Search")
+		b.says("bob@example.com")
+		if got := b.curl(server.token(c))[0]["data"].([]any); len(got) != 2 {
+			t.Errorf("the command lists %v", got)
+		}
+		b.press("ann@example.com")
+		b.at("/console/users/"+ann, "ann@example.com")
+		b.says("Ann " + "</code>")
+		b.curl(server.token(c))
+		b.press("Disable")
+		b.at("/console/users/"+ann+"/disable", "Disable ann@example.com?")
+		b.press("Cancel")
+		b.browser.at("/console/users/"+ann, "ann@example.com")
+		b.press("Disable")
+		b.browser.at("/console/users/"+ann+"/disable", "Disable ann@example.com?")
+		b.press("Disable")
+		b.at("/console/users/"+ann, "ann@example.com")
+		b.says("User disabled, and signed out everywhere.")
+		b.press("Enable")
+		b.says("User enabled.")
+		b.open("/console/users/usr_none")
+		b.at("/console/users/usr_none", "Not found")
+	})
+
+	t.Run("Groups", func(t *testing.T) {
+		b := b.in(t)
+		b.open("/console/groups")
+		b.at("/console/groups", "Groups")
+		b.fill("q", "read")
+		b.press("Search")
+		b.says("Readers")
+		b.press("Readers")
+		b.at("/console/groups/"+group, "Readers")
+		b.fill("user", "nobody@example.com")
+		b.press("Add")
+		b.says("No user has this address.")
+		b.refused("user")
+		if kept := ask(b.browser, chromedp.Evaluate[string](`document.querySelector("[name=user]").value`)); kept != "nobody@example.com" {
+			t.Errorf("the form has forgotten what was typed: %q", kept)
+		}
+		b.fill("user", "usr_none")
+		b.press("Add")
+		b.says("User not found.")
+		b.refused("user")
+		b.at("/console/groups/"+group, "Readers")
+		b.fill("user", "ann@example.com")
+		b.press("Add")
+		b.says("Added.")
+		b.fill("user", ann)
+		b.press("Add")
+		b.says("was a member before")
+		b.at("/console/groups/"+group, "Readers")
+		b.curl(server.token(c))
+		b.press("Remove")
+		b.at("/console/groups/"+group+"/remove", "Remove ann@example.com from Readers?")
+		b.press("Remove")
+		b.says("Removed.")
+		b.says("None.")
+	})
+
+	t.Run("by keyboard", func(t *testing.T) {
+		b := b.in(t)
+		b.open("/console")
+		b.tabTo("Skip to content")
+		b.tabTo("Users")
+		b.keys(kb.Enter)
+		b.at("/console/users", "Users")
+		b.tabTo("Words in address, name or attributes")
+		b.keys("bob" + kb.Enter)
+		b.do(chromedp.WaitNotPresent(chromedp.Search(`//a[.="ann@example.com"]`)))
+		b.tabTo("bob@example.com")
+		b.keys(kb.Enter)
+		b.browser.at("/console/users/"+bob, "bob@example.com")
+		b.tabTo("Disable")
+		b.keys(kb.Enter)
+		b.browser.at("/console/users/"+bob+"/disable", "Disable bob@example.com?")
+		b.tabTo("Disable")
+		b.keys(kb.Enter)
+		b.says("User disabled, and signed out everywhere.")
+		b.tabTo("Sign out")
+		b.keys(kb.Enter)
+		b.browser.at("/auth/sign-out", "Sign out?")
+		b.tabTo("Sign out")
+		b.keys(kb.Enter)
+		b.browser.at("/auth/sign-in", "Sign in")
+		b.open("/console/users")
+		b.browser.at("/auth/sign-in", "Sign in")
+	})
+
+	// A person without any right, and one with few.
+	t.Run("rights", func(t *testing.T) {
+		b := b.in(t)
+		b.fill("email", "ann@example.com", "password", "correct horse battery")
+		b.press("Sign in")
+		b.at("/console/users", "You have no administrative rights")
+		server.call(t, c, "POST", "groups/"+group+"/members", fmt.Sprintf(`{"user_id":%q}`, ann), 201)
+		b.open("/console") // with the next page, without a new sign-in
+		b.at("/console", "Overview")
+		if got := ask(b.browser, chromedp.Evaluate[string](`[...document.querySelectorAll("nav a")].map(e => e.textContent).join()`)); got != "Overview,Groups" {
+			t.Errorf("the areas are %s", got)
+		}
+		b.press("Groups")
+		b.press("Readers")
+		b.at("/console/groups/"+group, "Readers")
+		if ask(b.browser, chromedp.Evaluate[bool](`document.querySelector("main form, main a[href*=remove], main a[href*=users]") !== null`)) {
+			t.Error("the page offers what the person may not do")
+		}
+		b.open("/console/users")
+		b.at("/console/users", "You may not do this")
+		b.says("users:read")
+		b.open("/console/groups/" + group + "/remove?user=" + ann)
+		b.at("/console/groups/"+group+"/remove", "You may not do this")
+	})
+}
+
+// in returns the inspector for a part of a test.
+func (b inspector) in(t *testing.T) inspector {
+	other := *b.browser
+	other.T = t
+	return inspector{&other, b.axe}
+}
