@@ -1,10 +1,13 @@
 package api_test
 
 import (
+	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // consoleIsClosed: who gets into the console, and what a browser cannot be made to do there. That
@@ -97,4 +100,109 @@ func consoleIsClosed(t *testing.T, w *world, c *client) {
 	c.want(t, 200, "", "PATCH", "/api/v1/settings", object{"mfa_policy": object{"mode": "required"}})
 	p = c.visit(t, "POST", "/auth/sign-in", nil, url.Values{"email": {"ann@example.com"}, "password": {secret}, "next": {"/console"}})
 	equal(t, "enrol", get("/console", cookieOf(p)).header.Get("Location"), "/account/security?done=enrol&next=%2Fconsole")
+}
+
+// consoleExplains: pages of the console decide as checks do, and what they mark leads from the
+// resource to the subject.
+func consoleExplains(t *testing.T, _ *world, c *client) {
+	const hostile = `"><script>alert(1)</script>'#viewer@user:x`
+	seed := time.Now().UnixNano()
+	t.Log("seed ", seed)
+	random := rand.New(rand.NewPCG(uint64(seed), 0))
+	c.want(t, 201, "", "POST", "/api/v1/resource-types", object{"name": "item", "relations": []object{
+		{"name": "parent", "rewrites": []object{}, "subjects": []string{"item"}},
+		{"name": "owner", "rewrites": []object{}},
+		{"name": "banned", "rewrites": []object{}},
+		{"name": "open", "rewrites": []object{}, "subjects": []string{"user:*"}},
+		{"name": "editor", "rewrites": []object{{"kind": "this"}, {"kind": "computed", "relation": "owner"}, {"kind": "self"}}},
+		{"name": "trusted", "rewrites": []object{{"kind": "tuple_to_userset", "tupleset": "parent", "computed": "trusted", "mode": "all"}, {"kind": "computed", "relation": "owner"}}},
+		{"name": "viewer", "rewrites": []object{{"kind": "exclusion", "base": object{"kind": "union", "children": []object{
+			{"kind": "this"}, {"kind": "computed", "relation": "editor"}, {"kind": "computed", "relation": "open"}, {"kind": "tuple_to_userset", "tupleset": "parent", "computed": "viewer"},
+		}}, "subtract": object{"kind": "computed", "relation": "banned"}}}},
+		{"name": "publisher", "rewrites": []object{{"kind": "intersection", "children": []object{{"kind": "computed", "relation": "viewer"}, {"kind": "computed", "relation": "trusted"}}}}},
+	}})
+	items := []string{"a", "b", "c", hostile}
+	people := []string{"user:ann", "user:bob", "user:" + hostile, "item:a", "group:eng", "item:c#owner"}
+	one := func(list []string) string { return list[random.IntN(len(list))] }
+	write := func(resource object, relation string, subject object) {
+		c.want(t, 200, "", "POST", "/api/v1/resources/relations/bulk", object{"operations": []object{{"op": "create", "resource": resource, "relation": relation, "subject": subject}}})
+	}
+	part := func(name string) object {
+		if name == "item:c#owner" {
+			return object{"type": "item", "id": "c", "relation": "owner"}
+		}
+		typ, id, _ := strings.Cut(name, ":")
+		return object{"type": typ, "id": id}
+	}
+	write(object{"type": "group", "external_id": "eng"}, "member", part("user:bob"))
+	for i, item := range items {
+		write(object{"type": "item", "external_id": item}, "owner", part(one(people[:5])))
+		if i > 0 { // no cycle: an exclusion in one has no answer
+			write(object{"type": "item", "external_id": item}, "parent", part("item:"+items[random.IntN(i)]))
+		}
+		for range 2 {
+			write(object{"type": "item", "external_id": item}, one([]string{"owner", "editor", "viewer", "viewer", "banned"}), part(one(people[:5])))
+		}
+	}
+	write(object{"type": "item", "external_id": "b"}, "open", part("user:*"))
+	write(object{"type": "item", "external_id": "a"}, "viewer", part("item:c#owner"))
+
+	ann := member(t, c, "ann@example.com")
+	group := c.want(t, 201, "", "POST", "/api/v1/groups", object{"slug": "readers", "name": "Readers", "scopes": []string{"resources:read"}}).data()["id"].(string)
+	c.want(t, 201, "", "POST", "/api/v1/groups/"+group+"/members", object{"user_id": ann})
+	token := signIn(t, c, "ann@example.com", secret, "complete").data()["session_token"].(string)
+	allowed := 0
+	for _, item := range items {
+		for _, person := range people {
+			for _, action := range []string{"view", "edit", "trusted", "publisher"} {
+				query := url.Values{"subject": {person}, "action": {action}, "resource": {"item:" + item}}
+				if strings.HasSuffix(person, "#viewer@user:x") {
+					query.Set("subject", `{"type":"user","id":`+strconv.Quote(hostile)+`}`)
+				}
+				a := c.want(t, 200, "", "POST", "/api/v1/resources/check", object{"subject": part(person), "action": action, "resource": object{"type": "item", "external_id": item}, "debug": true}).data()
+				p := c.visit(t, "GET", "/console/access?"+query.Encode(), asBrowser(token), nil)
+				yes := strings.Contains(p.html, "✓ Allowed")
+				if p.status != 200 || yes != (a["allowed"] == true) || yes == strings.Contains(p.html, "✗ Denied") || strings.Contains(p.html, "<script") {
+					t.Fatalf("%s %s %s is %v, page: %d\n%s", person, action, item, a, p.status, p.html)
+				}
+				marked := strings.Count(p.html, `part of the proof`)
+				if yes != strings.Contains(p.html, `<ul class="tree"><li><span class="proof">`) {
+					t.Errorf("%s %s %s is %v, and not marked so:\n%s", person, action, item, a, p.html)
+				}
+				if !yes && marked > 0 {
+					t.Errorf("%s %s %s is denied, and %d nodes are marked", person, action, item, marked)
+				}
+				if !yes {
+					continue
+				}
+				allowed++
+				// All relations of the proof are marked, and no other.
+				tuples := map[string]bool{}
+				for _, r := range a["reasons"].([]any) {
+					step := r.(object)
+					if step["rewrite"] == "this" && !strings.Contains(step["text"].(string), "is the set of its own") {
+						tuples[step["via"].(string)] = true
+					}
+				}
+				direct := strings.Count(p.html, "part of the proof: </span><em>direct</em>") + strings.Count(p.html, "part of the proof: </span><em>and direct</em>")
+				if direct < len(tuples) {
+					t.Errorf("%s %s %s: %d direct relations are marked, the proof has %v\n%s", person, action, item, direct, tuples, p.html)
+				}
+			}
+		}
+	}
+	if allowed < 5 {
+		t.Errorf("%d decisions are allowed", allowed)
+	}
+	for target, status := range map[string]int{
+		"/console/access": 200, "/console/access?subject=" + url.QueryEscape(hostile): 400, "/console/access?subject=user:a&action=view&resource=" + url.QueryEscape("item:"+hostile+"2"): 404,
+		"/console/access?subject=user:a&action=view&resource=item:a&at=" + url.QueryEscape(hostile): 400, "/console/access?subject=user:a&action=view&resource=item:a&context=" + url.QueryEscape(hostile): 400,
+		"/console/access?subject=user:a&action=" + url.QueryEscape(hostile) + "&resource=item:a": 400, "/console/access?subject=user:a&action=view&resource=item:a&at=2020-01-01T00:00:00Z": 404,
+		"/console/access/subjects": 200, "/console/access/subjects?subject_type=" + url.QueryEscape(hostile) + "&action=view&resource=item:a": 400, "/console/access/subjects?subject_type=user&action=view&resource=item:a": 200,
+		"/console/access/subjects?subject_type=user&action=view": 400, "/console/access/resources": 200, "/console/access/resources?subject=user:ann&action=view&type=item": 200, "/console/access/resources?subject=user:ann&action=view&type=none": 404,
+		"/console/access/resources?subject=user:ann&action=view&type=item&cursor=x": 400, "/console/users": 403,
+	} {
+		p := c.visit(t, "GET", target, asBrowser(token), nil)
+		equal(t, target, []any{p.status, strings.Contains(p.html, "<script"), strings.Contains(p.html, "Go to your account")}, []any{status, false, false})
+	}
 }

@@ -79,6 +79,9 @@ func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler
 		groupsPage:                        {"GET": groups},
 		groupsPage + "/{group_id}":        {"GET": group, "POST": addMember},
 		groupsPage + "/{group_id}/remove": {"GET": removeMemberForm, "POST": removeMember},
+		accessPage:                        {"GET": ask},
+		subjectsPage:                      {"GET": listSubjects},
+		resourcesPage:                     {"GET": listResources},
 	}
 	routes := map[string]map[string]http.Handler{}
 	for path, methods := range pages {

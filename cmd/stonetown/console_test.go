@@ -128,6 +128,25 @@ func TestConsole(t *testing.T) {
 	ann := person("ann@example.com", "Ann "+hostile)
 	bob := person("bob@example.com", "Bob")
 	group := server.call(t, c, "POST", "groups", `{"slug":"readers","name":"Readers","description":"They read","scopes":["groups:read"]}`, 201)["id"].(string)
+	for path, bodies := range map[string][]string{
+		"resource-types": {
+			`{"name":"folder","conditions":[{"name":"from_office","expression":"ip == '192.0.2.7'","parameters":{"ip":"string"}}],"relations":[{"name":"owner","rewrites":[]},{"name":"viewer","rewrites":[{"kind":"this"},{"kind":"computed","relation":"owner"}]}]}`,
+			`{"name":"document","relations":[{"name":"parent","rewrites":[],"subjects":["folder"]},{"name":"banned","rewrites":[]},{"name":"viewer","rewrites":[{"kind":"exclusion",
+				"base":{"kind":"union","children":[{"kind":"this"},{"kind":"tuple_to_userset","tupleset":"parent","computed":"viewer"}]},"subtract":{"kind":"computed","relation":"banned"}}]}]}`,
+		},
+	} {
+		for _, body := range bodies {
+			server.call(t, c, "POST", path, body, 201)
+		}
+	}
+	server.call(t, c, "POST", "resources/relations/bulk", `{"operations":[
+		{"op":"create","resource":{"type":"folder","external_id":"2026"},"relation":"owner","subject":{"type":"user","id":"ann"}},
+		{"op":"create","resource":{"type":"folder","external_id":"2026"},"relation":"viewer","subject":{"type":"group","id":"eng"}},
+		{"op":"create","resource":{"type":"folder","external_id":"2026"},"relation":"viewer","subject":{"type":"user","id":"cid"},"condition":{"name":"from_office"},"expires_at":"2099-12-31T00:00:00Z"},
+		{"op":"create","resource":{"type":"group","external_id":"eng"},"relation":"member","subject":{"type":"user","id":"bob"}},
+		{"op":"create","resource":{"type":"document","external_id":"plans/q1 draft"},"relation":"parent","subject":{"type":"folder","id":"2026"}},
+		{"op":"create","resource":{"type":"document","external_id":"plans/q1 draft"},"relation":"viewer","subject":{"type":"user","id":"eve"}},
+		{"op":"create","resource":{"type":"document","external_id":"plans/q1 draft"},"relation":"banned","subject":{"type":"user","id":"eve"}}]}`, 200)
 	b.scripts(false)
 
 	b.open("/console/users?q=ann")
@@ -211,6 +230,62 @@ func TestConsole(t *testing.T) {
 		b.says("None.")
 	})
 
+	t.Run("Access", func(t *testing.T) {
+		b := b.in(t)
+		b.open("/console/access")
+		b.at("/console/access", "Access")
+		b.fill("subject", "bob", "action", "view", "resource", "document:plans/q1 draft")
+		b.press("Ask")
+		b.says("A subject is type:id")
+		b.refused("subject")
+		b.fill("subject", "user:bob", "resource", "document:none")
+		b.press("Ask")
+		b.refused("resource")
+		b.at("/console/access", "Access")
+		b.fill("resource", "document:plans/q1 draft")
+		b.press("Ask")
+		b.says("✓ Allowed")
+		b.at("/console/access", "Access")
+		b.says("every member of group:eng is viewer of folder:2026")
+		b.picture("console-access", "allowed")
+		if got := b.curl(server.token(c)); len(got) != 2 || got[0]["data"].(map[string]any)["allowed"] != true {
+			t.Errorf("the commands answer %v", got)
+		}
+		if got := b.marked(); got != "document:plans/q1 draft viewer, folder:2026 viewer, group:eng member, user:bob" {
+			t.Errorf("the proof is drawn as %s", got)
+		}
+		// The link has the answer of now, whatever is written later.
+		link := ask(b.browser, chromedp.Evaluate[string](`[...document.links].find(e => e.textContent == "Link to this answer").getAttribute("href")`))
+		server.call(t, c, "DELETE", "resources/group/eng/relations", `{"subject":{"type":"user","id":"bob"},"relation":"member"}`, 204)
+		b.press("Ask")
+		b.says("✗ Denied")
+		b.at("/console/access", "Access")
+		b.says("Each of these would be enough:")
+		b.picture("console-access", "denied")
+		b.open(link)
+		b.says("✓ Allowed")
+		b.press("Who else may?")
+		b.says("The answer depends on values for ip") // in the folder of this document
+		b.refused("context")
+		b.do(chromedp.SendKeys(chromedp.CSS("textarea"), `{"ip":"192.0.2.8"}`))
+		b.press("Ask")
+		b.says("user:bob")
+		b.at("/console/access/subjects", "Who may?")
+		b.curl(server.token(c))
+		b.press("user:bob")
+		b.says("✓ Allowed")
+		b.press("What else?")
+		b.at("/console/access/resources", "What may be done?")
+		b.says("document:plans/q1 draft")
+		b.curl(server.token(c))
+		b.fill("at", "yesterday")
+		b.press("Ask")
+		b.refused("at")
+		b.open("/console/access?subject=user:eve&action=view&resource=document:plans/q1+draft")
+		b.says("does not exclude the subject; it does now")
+		b.at("/console/access", "Access")
+	})
+
 	t.Run("by keyboard", func(t *testing.T) {
 		b := b.in(t)
 		b.open("/console")
@@ -264,6 +339,12 @@ func TestConsole(t *testing.T) {
 		b.open("/console/groups/" + group + "/remove?user=" + ann)
 		b.at("/console/groups/"+group+"/remove", "You may not do this")
 	})
+}
+
+// marked returns the boxes of the picture that belong to the proof, from left to right.
+func (b inspector) marked() string {
+	b.Helper()
+	return ask(b.browser, chromedp.Evaluate[string](`[...document.querySelectorAll(".box.proof")].sort((a, b) => a.getBBox().x - b.getBBox().x).map(e => [...e.querySelectorAll("text")].map(t => t.textContent).join(" ")).join(", ")`))
 }
 
 // in returns the inspector for a part of a test.
