@@ -194,7 +194,35 @@ func consoleExplains(t *testing.T, _ *world, c *client) {
 	if allowed < 5 {
 		t.Errorf("%d decisions are allowed", allowed)
 	}
+	// A relation with a hostile id is added, found, compared and removed.
+	c.want(t, 200, "", "PATCH", "/api/v1/groups/"+group, object{"scopes": []string{"resources:read", "resources:write"}})
+	relation := url.Values{"resource": {"item:new"}, "relation": {"editor"}, "subject": {`{"type":"user","id":` + strconv.Quote(hostile) + `}`}}
+	found := "/console/relations?" + url.Values{"resource_type": {"item"}, "external_id": {"new"}}.Encode()
+	post := func(page string, form url.Values) shown {
+		return c.visit(t, "POST", "/console/relations/"+page, asBrowser(token), form)
+	}
+	equal(t, "add", post("add", relation).header.Get("Location"), "/console/relations?done=added&external_id=new&resource_type=item")
+	p := c.visit(t, "GET", found, asBrowser(token), nil)
+	equal(t, "found", []any{p.status, strings.Count(p.html, "/console/relations/remove?"), strings.Contains(p.html, "<script")}, []any{200, 1, false})
+	p = c.visit(t, "GET", "/console/relations/remove?"+relation.Encode(), asBrowser(token), nil)
+	equal(t, "compare", []any{p.status, strings.Contains(p.html, "These lose"), strings.Contains(p.html, "<script")}, []any{200, true, false})
+	equal(t, "a link removes nothing", strings.Count(c.visit(t, "GET", found, asBrowser(token), nil).html, "/console/relations/remove?"), 1)
+	equal(t, "from another site", c.visit(t, "POST", "/console/relations/remove", http.Header{"Sec-Fetch-Site": {"cross-site"}, "Cookie": {"__Host-sid=" + token}}, relation).status, 403)
+	equal(t, "remove", post("remove", relation).header.Get("Location"), "/console/relations?done=removed&external_id=new&resource_type=item")
+	p = post("remove", relation)
+	equal(t, "removed before", []any{p.status, strings.Contains(p.html, `role="alert">Operations/0`) || strings.Contains(p.html, `role="alert" hidden`)}, []any{404, false})
+	for page, form := range map[string]url.Values{
+		"add":    {"resource": {"none"}, "relation": {"editor"}, "subject": {"user:" + hostile}},
+		"remove": {"resource": {"item:a"}, "relation": {""}, "subject": {"user:ann"}},
+	} {
+		equal(t, page, post(page, form).status, 400)
+	}
+	p = post("add", url.Values{"resource": {"group:" + group}, "relation": {"member"}, "subject": {"user:" + ann}}) // it would give scopes
+	equal(t, "a membership", []any{p.status, strings.Contains(p.html, `value="group:`+group+`"`)}, []any{403, true})
+
 	for target, status := range map[string]int{
+		"/console/relations": 200, "/console/relations?relation=viewer": 400, "/console/relations?resource_type=" + url.QueryEscape(hostile): 404, "/console/relations?resource_type=item&cursor=x": 400, "/console/relations/remove?resource=x": 400, "/console/relations/add?subject=" + url.QueryEscape(hostile): 200,
+		"/console/relations/remove?resource=item:a&relation=viewer&subject=user:a&action=" + url.QueryEscape(hostile): 400,
 		"/console/access": 200, "/console/access?subject=" + url.QueryEscape(hostile): 400, "/console/access?subject=user:a&action=view&resource=" + url.QueryEscape("item:"+hostile+"2"): 404,
 		"/console/access?subject=user:a&action=view&resource=item:a&at=" + url.QueryEscape(hostile): 400, "/console/access?subject=user:a&action=view&resource=item:a&context=" + url.QueryEscape(hostile): 400,
 		"/console/access?subject=user:a&action=" + url.QueryEscape(hostile) + "&resource=item:a": 400, "/console/access?subject=user:a&action=view&resource=item:a&at=2020-01-01T00:00:00Z": 404,

@@ -52,14 +52,13 @@ func (v *visit) question(fields ...string) (object, *fault) {
 			}
 			body[name] = r
 		case "context":
-			var values object
-			if text == "" {
-				continue
+			values, f := v.values()
+			if f != nil {
+				return nil, f
 			}
-			if err := json.Unmarshal([]byte(text), &values); err != nil || values == nil {
-				return nil, invalid(name, `Values for conditions are a JSON object, such as {"ip": "192.0.2.7"}.`)
+			if values != nil {
+				body[name] = values
 			}
-			body[name] = values
 		case "at":
 			if text != "" {
 				body[name] = text
@@ -74,6 +73,18 @@ func (v *visit) question(fields ...string) (object, *fault) {
 	return body, nil
 }
 
+// values returns the values for conditions; nil: there are none.
+func (v *visit) values() (values object, f *fault) {
+	text := strings.TrimSpace(v.form("context"))
+	if text == "" {
+		return nil, nil
+	}
+	if err := json.Unmarshal([]byte(text), &values); err != nil || values == nil {
+		return nil, invalid("context", `Values for conditions are a JSON object, such as {"ip": "192.0.2.7"}.`)
+	}
+	return values, nil
+}
+
 // fields are the fields of a question that errors are about, by their codes.
 var fields = map[string]string{
 	"subject_invalid": "subject", "relation_undefined": "action", "resource_type_not_found": "resource", "resource_not_found": "resource",
@@ -81,7 +92,7 @@ var fields = map[string]string{
 }
 
 // refusal returns the error of a question; nil if the question is not to blame.
-func refusal(err error) *fault {
+func (v *visit) refusal(err error) *fault {
 	e, ok := errors.AsType[*inprocess.Error](err)
 	if !ok || e.Status >= http.StatusInternalServerError || e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden {
 		return nil
@@ -89,6 +100,9 @@ func refusal(err error) *fault {
 	f := faultOf(e, "subject_type", "subject_type", "subject", "subject", "resource", "resource", "action", "action", "type", "type", "at", "at", "context", "context")
 	if f.field == "" {
 		f.field = fields[e.Code]
+	}
+	if f.field == "subject" && v.form("subject_type") != "" {
+		f.field = "subject_type" // the form has no other subject
 	}
 	return f
 }
@@ -191,7 +205,7 @@ func ask(v *visit) error {
 		return v.again("access.html", title, data, f)
 	}
 	d, at, err := v.decide(body)
-	if f := refusal(err); f != nil {
+	if f := v.refusal(err); f != nil {
 		return v.again("access.html", title, data, f)
 	}
 	if err != nil {
@@ -247,7 +261,7 @@ func (v *visit) list(name, title, page, path string, asked ...string) error {
 		cursor = v.form("cursor")
 	}
 	a, err := v.read(http.MethodPost, path, with(body, "cursor", cursor))
-	if f := refusal(err); f != nil {
+	if f := v.refusal(err); f != nil {
 		return v.again(name, title, data, f)
 	}
 	if err != nil {

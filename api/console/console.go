@@ -82,6 +82,9 @@ func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler
 		accessPage:                        {"GET": ask},
 		subjectsPage:                      {"GET": listSubjects},
 		resourcesPage:                     {"GET": listResources},
+		relationsPage:                     {"GET": findRelations},
+		addPage:                           {"GET": addForm, "POST": add},
+		removePage:                        {"GET": removeForm, "POST": remove},
 	}
 	routes := map[string]map[string]http.Handler{}
 	for path, methods := range pages {

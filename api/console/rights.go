@@ -20,6 +20,7 @@ var areas = []area{
 	{"Users", usersPage, "Find users, see their sessions and second factors, disable and enable them.", "users:read"},
 	{"Groups", groupsPage, "See groups and their scopes, and change who is a member.", "groups:read"},
 	{"Access", accessPage, "Ask whether a subject may do something to a resource, and see why.", "resources:read"},
+	{"Relations", relationsPage, "Find relations, add them, and see whose access changes before you remove one.", "resources:read"},
 }
 
 // link is an entry of the navigation.

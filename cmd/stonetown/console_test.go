@@ -286,6 +286,67 @@ func TestConsole(t *testing.T) {
 		b.at("/console/access", "Access")
 	})
 
+	t.Run("Relations", func(t *testing.T) {
+		b := b.in(t)
+		b.open("/console/relations")
+		b.at("/console/relations", "Relations")
+		b.fill("resource_type", "nothing")
+		b.press("Find")
+		b.refused("resource_type")
+		b.fill("resource_type", "document", "external_id", "plans/q1 draft")
+		b.press("Find")
+		b.says("folder:2026")
+		b.at("/console/relations", "Relations")
+		if got := b.curl(server.token(c))[0]["data"].([]any); len(got) != 3 {
+			t.Errorf("the command lists %v", got)
+		}
+		b.press("Add a relation")
+		b.at("/console/relations/add", "Add a relation")
+		b.fill("subject", "user:dan", "relation", "reader", "resource", "document:plans/q1 draft")
+		b.press("Add")
+		b.refused("relation")
+		if kept := ask(b.browser, chromedp.Evaluate[string](`document.querySelector("[name=subject]").value`)); kept != "user:dan" {
+			t.Errorf("the form has forgotten what was typed: %q", kept)
+		}
+		b.fill("relation", "viewer", "expires_at", "soon")
+		b.press("Add")
+		b.refused("expires_at")
+		b.at("/console/relations/add", "Add a relation")
+		b.fill("expires_at", "2099-12-31T00:00:00Z")
+		b.press("Add")
+		b.says("Added.")
+		b.says("until 2099-12-31 00:00")
+		b.do(chromedp.Click(chromedp.Search(`//a[@aria-label="Remove user:dan as viewer of document:plans/q1 draft"]`)))
+		b.refused("context")
+		b.do(chromedp.SendKeys(chromedp.CSS("textarea"), `{"ip":"192.0.2.8"}`))
+		b.press("Compare")
+		b.says("These lose ")
+		if got := b.text("main section"); !strings.Contains(got, "user:dan") {
+			t.Errorf("the page says %s", got)
+		}
+		b.at("/console/relations/remove", "Remove this relation?")
+		b.curl(server.token(c))
+		b.press("Remove")
+		b.says("Removed.")
+		b.do(chromedp.Click(chromedp.Search(`//a[@aria-label="Remove user:eve as banned of document:plans/q1 draft"]`)))
+		b.says("These lose ") // the relation itself
+		b.fill("action", "viewer")
+		b.press("Compare")
+		b.refused("context")
+		b.at("/console/relations/remove", "Remove this relation?")
+		b.do(chromedp.SendKeys(chromedp.CSS("textarea"), `{"ip":"192.0.2.8"}`))
+		b.press("Compare")
+		b.says("These get ") // to remove an exclusion gives access
+		b.fill("action", "view", "subject_type", "nothing")
+		b.press("Compare")
+		b.refused("subject_type")
+		b.fill("subject_type", "group")
+		b.press("Compare")
+		b.says("Nobody loses or gets ")
+		b.press("Cancel")
+		b.browser.at("/console/relations", "Relations")
+	})
+
 	t.Run("by keyboard", func(t *testing.T) {
 		b := b.in(t)
 		b.open("/console")
