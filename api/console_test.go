@@ -194,6 +194,25 @@ func consoleExplains(t *testing.T, _ *world, c *client) {
 	if allowed < 5 {
 		t.Errorf("%d decisions are allowed", allowed)
 	}
+	// A relation that has expired since the last write does not hold, and neither does it by the link.
+	soon := time.Now().Add(time.Second).UTC().Format(time.RFC3339Nano)
+	c.want(t, 200, "", "POST", "/api/v1/resources/relations/bulk", object{"operations": []object{{
+		"op": "create", "resource": object{"type": "item", "external_id": "a"}, "relation": "editor", "subject": object{"type": "user", "id": "zed"}, "expires_at": soon,
+	}}})
+	question := object{"subject": object{"type": "user", "id": "zed"}, "action": "edit", "resource": object{"type": "item", "external_id": "a"}}
+	for c.want(t, 200, "", "POST", "/api/v1/resources/check", question).data()["allowed"] == true {
+		time.Sleep(50 * time.Millisecond)
+	}
+	expired := c.visit(t, "GET", "/console/access?subject=user:zed&action=edit&resource=item:a", asBrowser(token), nil)
+	_, at, _ := strings.Cut(expired.html, "Everything here is the answer at <code>")
+	at, _, _ = strings.Cut(at, "</code>")
+	for range 2 {
+		if _, err := time.Parse(time.RFC3339, at); err != nil || !strings.Contains(expired.html, "✗ Denied") || !strings.Contains(expired.html, "this relation expired on") {
+			t.Errorf("at %s: %v\n%s", at, err, expired.html)
+		}
+		expired = c.visit(t, "GET", "/console/access?subject=user:zed&action=edit&resource=item:a&at="+at, asBrowser(token), nil)
+	}
+
 	// A relation with a hostile id is added, found, compared and removed.
 	c.want(t, 200, "", "PATCH", "/api/v1/groups/"+group, object{"scopes": []string{"resources:read", "resources:write"}})
 	relation := url.Values{"resource": {"item:new"}, "relation": {"editor"}, "subject": {`{"type":"user","id":` + strconv.Quote(hostile) + `}`}}

@@ -40,15 +40,15 @@ func (v *visit) question(fields ...string) (object, *fault) {
 		text := strings.TrimSpace(v.form(name))
 		switch name {
 		case "subject":
-			s, err := parseSubject(text)
-			if err != nil {
-				return nil, invalid(name, err.Error())
+			s, ok := parseSubject(text)
+			if !ok {
+				return nil, invalid(name, notSubject)
 			}
 			body[name] = s
 		case "resource":
-			r, err := parseRef(text)
-			if err != nil {
-				return nil, invalid(name, err.Error())
+			r, ok := parseRef(text)
+			if !ok {
+				return nil, invalid(name, notRef)
 			}
 			body[name] = r
 		case "context":
@@ -79,7 +79,9 @@ func (v *visit) values() (values object, f *fault) {
 	if text == "" {
 		return nil, nil
 	}
-	if err := json.Unmarshal([]byte(text), &values); err != nil || values == nil {
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber() // numbers are sent as they were typed
+	if !decodeAll(decoder, &values) || values == nil {
 		return nil, invalid("context", `Values for conditions are a JSON object, such as {"ip": "192.0.2.7"}.`)
 	}
 	return values, nil
@@ -169,27 +171,33 @@ func decode(data, into any) error {
 // decide asks a check, with the explanation. It returns the time that names the state of the answer,
 // by which the same question has the same answer.
 func (v *visit) decide(body object) (d decision, at string, err error) {
-	const check = "/api/v1/resources/check"
 	body = with(body, "debug", true)
-	if body["at"] == nil {
-		now := time.Now()
-		current, err := v.call(http.MethodPost, check, body)
-		if err != nil {
-			v.calls = append(v.calls, call{http.MethodPost, check, body})
-			return d, "", err
-		}
-		body["at"] = current.Meta.ConsistencyToken
-		// A token stands for the time of its write. Relations may have expired since.
-		if then, err := v.call(http.MethodPost, check, body); err != nil || !reflect.DeepEqual(then.Data, current.Data) {
-			body["at"] = now.UTC().Format(time.RFC3339Nano)
-		}
+	if body["at"] != nil {
+		d, _, err = v.check(body)
+		return d, body["at"].(string), err
 	}
-	a, err := v.read(http.MethodPost, check, body)
+	now := time.Now()
+	current, token, err := v.check(body)
+	if err != nil {
+		return d, "", err
+	}
+	// A token stands for the time of its write. Relations may have expired since.
+	body = with(body, "at", token)
+	if d, _, err = v.check(body); err != nil || !reflect.DeepEqual(d, current) {
+		body = with(body, "at", now.UTC().Format(time.RFC3339Nano))
+		d, _, err = v.check(body)
+	}
+	return d, body["at"].(string), err
+}
+
+// check asks a check. The page prints the last one.
+func (v *visit) check(body object) (d decision, token string, err error) {
+	v.calls = nil
+	a, err := v.read(http.MethodPost, "/api/v1/resources/check", body)
 	if err == nil {
 		err = decode(a.Data, &d)
 	}
-	at, _ = body["at"].(string)
-	return d, at, err
+	return d, a.Meta.ConsistencyToken, err
 }
 
 // ask answers whether a subject may do something to a resource, and explains the answer.

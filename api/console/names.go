@@ -2,7 +2,7 @@ package console
 
 import (
 	"encoding/json"
-	"errors"
+	"io"
 	"regexp"
 	"strings"
 )
@@ -33,7 +33,7 @@ func (s subject) String() string {
 
 // Typed returns the text that parseSubject reads as the subject.
 func (s subject) Typed() string {
-	if same, err := parseSubject(s.String()); err == nil && same == s {
+	if same, ok := parseSubject(s.String()); ok && same == s {
 		return s.String()
 	}
 	text, err := json.Marshal(s)
@@ -43,18 +43,28 @@ func (s subject) Typed() string {
 	return string(text)
 }
 
-var (
-	errRef     = errors.New("A resource is type:id, such as document:q3.")                                       //nolint:staticcheck // a sentence of a page
-	errSubject = errors.New("A subject is type:id or type:id#relation, such as user:ann or group:staff#member.") //nolint:staticcheck // a sentence of a page
+// The messages about texts that are not valid.
+const (
+	notRef     = "A resource is type:id, such as document:q3."
+	notSubject = "A subject is type:id or type:id#relation, such as user:ann or group:staff#member."
 )
 
 // parseRef reads type:id. The id may contain colons.
-func parseRef(text string) (ref, error) {
+func parseRef(text string) (r ref, ok bool) {
 	typ, id, ok := strings.Cut(strings.TrimSpace(text), ":")
 	if !ok || typ == "" || id == "" {
-		return ref{}, errRef
+		return ref{}, false
 	}
-	return ref{typ, id}, nil
+	return ref{typ, id}, true
+}
+
+// decodeAll reads a text that is one JSON value.
+func decodeAll(decoder *json.Decoder, into any) bool {
+	if decoder.Decode(into) != nil {
+		return false
+	}
+	_, err := decoder.Token()
+	return err == io.EOF
 }
 
 var relationName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
@@ -62,21 +72,23 @@ var relationName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
 // parseSubject reads type:id and type:id#relation as the command line does: the text after the last
 // # is a relation if it can be the name of one. A subject with another id of that form is given in
 // JSON, as in the API.
-func parseSubject(text string) (s subject, err error) {
+func parseSubject(text string) (s subject, ok bool) {
 	text = strings.TrimSpace(text)
 	if strings.HasPrefix(text, "{") {
-		if json.Unmarshal([]byte(text), &s) != nil || s.Type == "" || s.ID == "" {
-			return subject{}, errSubject
+		decoder := json.NewDecoder(strings.NewReader(text))
+		decoder.DisallowUnknownFields()
+		if !decodeAll(decoder, &s) || s.Type == "" || s.ID == "" {
+			return subject{}, false
 		}
-		return s, nil
+		return s, true
 	}
-	r, err := parseRef(text)
-	if err != nil {
-		return subject{}, errSubject
+	r, ok := parseRef(text)
+	if !ok {
+		return subject{}, false
 	}
 	s = subject{Type: r.Type, ID: r.ID}
 	if i := strings.LastIndexByte(s.ID, '#'); i > 0 && relationName.MatchString(s.ID[i+1:]) {
 		s.ID, s.Relation = s.ID[:i], s.ID[i+1:]
 	}
-	return s, nil
+	return s, true
 }

@@ -65,7 +65,7 @@ type picture struct {
 	boxes map[string]*box
 	order []*box
 	lines []*line
-	known map[string]bool // of lines
+	known map[string]*line
 	tree  branch
 }
 
@@ -117,7 +117,7 @@ const maxBoxes = 150
 // newPicture draws an expansion, with the proof that has some steps for a subject; none: the check
 // is denied.
 func newPicture(root *treeNode, asked subject, proof []reason) *picture {
-	p := &picture{used: map[string]bool{}, holds: map[*treeNode]bool{}, drawn: map[string]bool{}, boxes: map[string]*box{}, known: map[string]bool{}}
+	p := &picture{used: map[string]bool{}, holds: map[*treeNode]bool{}, drawn: map[string]bool{}, boxes: map[string]*box{}, known: map[string]*line{}}
 	for _, r := range proof {
 		p.used[r.Via] = true
 		set := treeFact{Subject: asked}.who()
@@ -322,7 +322,8 @@ func (p *picture) box(key, title, sub, kind string) *box {
 	return b
 }
 
-// line draws a line, once for each way in which a set is a part of another.
+// line draws a line, once for each way in which a set is a part of another. The proof may lead to a
+// set that was drawn before.
 func (p *picture) line(from, to *box, b branch) {
 	if from == nil {
 		return
@@ -338,10 +339,14 @@ func (p *picture) line(from, to *box, b branch) {
 		label = strings.TrimSpace(strings.TrimSuffix(label, "direct") + " " + b.Terms)
 		class += " terms"
 	}
-	key := fmt.Sprintf("%p %p %s", from, to, b.How+b.Terms)
-	if p.known[key] {
+	key := fmt.Sprintf("%p %p %s %s", from, to, b.How, b.Terms)
+	l := p.known[key]
+	if l == nil {
+		l = &line{from: from, to: to}
+		p.known[key] = l
+		p.lines = append(p.lines, l)
+	} else if !b.Proof {
 		return
 	}
-	p.known[key] = true
-	p.lines = append(p.lines, &line{from: from, to: to, Label: label, Class: class})
+	l.Class, l.Label = class, label
 }

@@ -3,6 +3,7 @@ package console
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os/exec"
 	"strings"
 	"testing"
@@ -95,6 +96,29 @@ func TestPictureMarksProofsOnly(t *testing.T) {
 	}
 }
 
+// A set that two others include is drawn once, and marked if the proof leads through one of them.
+func TestPictureMarksSharedSets(t *testing.T) {
+	document := ref{"document", "d"}
+	through := func(relation string) *treeNode {
+		members := &treeNode{Kind: "this", Resource: ref{"group", "g"}, Relation: "member", Subjects: []treeFact{{Subject: subject{Type: "user", ID: "ann"}}}}
+		set := &treeNode{Kind: "this", Resource: document, Relation: relation, Subjects: []treeFact{{Subject: subject{Type: "group", ID: "g"}}}, Children: []*treeNode{members}}
+		return &treeNode{Kind: "computed", Resource: document, Relation: "viewer", Children: []*treeNode{set}}
+	}
+	p := newPicture(&treeNode{Kind: "union", Resource: document, Relation: "viewer", Children: []*treeNode{through("a"), through("b")}}, subject{Type: "user", ID: "ann"},
+		[]reason{{Via: "document:d#b@group:g#member"}, {Via: "group:g#member@user:ann"}})
+	marked := map[string]bool{}
+	for _, l := range p.layOut().Lines {
+		marked[l.from.Title+l.from.Sub+" "+l.to.Title+l.to.Sub] = l.Arrow() == "proof"
+	}
+	want := map[string]bool{
+		"document:dviewer document:da": false, "document:da group:gmember": false,
+		"document:dviewer document:db": true, "document:db group:gmember": true, "group:gmember user:ann": true,
+	}
+	if !maps.Equal(marked, want) {
+		t.Errorf("marked are %v, want %v", marked, want)
+	}
+}
+
 // A picture of relations that lead in a cycle ends.
 func TestPictureOfACycle(t *testing.T) {
 	a, b := ref{"folder", "a"}, ref{"folder", "b"}
@@ -132,16 +156,16 @@ func TestSubjectsAsTyped(t *testing.T) {
 		"user:*":                         {"user", "*", ""},
 		`{"type":"user","id":"ann#bob"}`: {"user", "ann#bob", ""},
 	} {
-		got, err := parseSubject(text)
-		if err != nil || got != want {
-			t.Errorf("%q is %v, %v; want %v", text, got, err, want)
+		got, ok := parseSubject(text)
+		if !ok || got != want {
+			t.Errorf("%q is %v, %t; want %v", text, got, ok, want)
 		}
-		if again, err := parseSubject(got.Typed()); err != nil || again != got {
+		if again, ok := parseSubject(got.Typed()); !ok || again != got {
 			t.Errorf("%v is typed as %q, which is %v", got, got.Typed(), again)
 		}
 	}
-	for _, text := range []string{"", "ann", ":ann", "user:", "{", `{"type":"user"}`, `{"id":1}`} {
-		if s, err := parseSubject(text); err == nil {
+	for _, text := range []string{"", "ann", ":ann", "user:", "{", `{"type":"user"}`, `{"id":1}`, `{"type":"user","id":"a","relatoin":"b"}`, `{"type":"user","id":"a"} {}`, `{"type":"user","id":"a"}}`} {
+		if s, ok := parseSubject(text); ok {
 			t.Errorf("%q is %v", text, s)
 		}
 	}

@@ -75,15 +75,15 @@ func findRelations(v *visit) error {
 
 // relation reads a relation from the form.
 func (v *visit) relation() (r record, f *fault) {
-	var err error
-	if r.Resource, err = parseRef(v.form("resource")); err != nil {
-		return r, invalid("resource", err.Error())
+	var ok bool
+	if r.Resource, ok = parseRef(v.form("resource")); !ok {
+		return r, invalid("resource", notRef)
 	}
 	if r.Relation = strings.TrimSpace(v.form("relation")); r.Relation == "" {
 		return r, invalid("relation", "Enter a relation.")
 	}
-	if r.Subject, err = parseSubject(v.form("subject")); err != nil {
-		return r, invalid("subject", err.Error())
+	if r.Subject, ok = parseSubject(v.form("subject")); !ok {
+		return r, invalid("subject", notSubject)
 	}
 	return r, nil
 }
@@ -229,15 +229,14 @@ func (v *visit) changes(r record, question object) (lost, gained []string, all b
 	if len(ids) == 0 {
 		return nil, nil, all, nil
 	}
-	question = with(question, "limit", web.MaxLimit)
 	had, has := map[string]bool{}, map[string]bool{}
 	for some := range slices.Chunk(slices.Sorted(maps.Keys(ids)), web.MaxLimit) {
-		question["ids"] = some
-		before, _, err := now(question)
+		asked := with(question, "limit", web.MaxLimit, "ids", some)
+		before, _, err := now(asked)
 		if err != nil {
 			return nil, nil, false, err
 		}
-		after, _, err := then(question)
+		after, _, err := then(asked)
 		if err != nil {
 			return nil, nil, false, err
 		}

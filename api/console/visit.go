@@ -30,6 +30,7 @@ type visit struct {
 	r        *http.Request
 	info     *web.RequestInfo
 
+	person string   // the address
 	token  string   // an access token of the person
 	scopes []string // in the token
 	calls  []call   // for what the page shows
@@ -42,10 +43,19 @@ var (
 	errNoRight = errors.New("console: the person has no administrative right")
 )
 
-// enter issues an access token to the person of the session.
+// enter issues an access token to the person of the session. The operation that returns the session
+// counts the request against the limits of the person first.
 func (v *visit) enter() error {
 	ctx, tenant := v.r.Context(), protocol.Tenant{ID: v.info.Tenant.ID, BaseURL: v.info.Tenant.BaseURL}
-	s, err := v.handlers.Sessions.ByToken(ctx, tenant.ID, v.info.Cookie(web.SessionCookie))
+	cookie := v.info.Cookie(web.SessionCookie)
+	a, err := inprocess.Call(v.handlers.API, v.r, cookie, http.MethodGet, "/api/v1/auth/session", nil)
+	if err != nil {
+		return err
+	}
+	status, _ := a.Data.(object)
+	user, _ := status["user"].(object)
+	v.person, _ = user["email"].(string)
+	s, err := v.handlers.Sessions.ByToken(ctx, tenant.ID, cookie)
 	switch {
 	case errors.Is(err, session.ErrEnded):
 		return errSignIn
@@ -140,14 +150,7 @@ func (v *visit) again(name, title string, data any, e *fault) error {
 }
 
 func (v *visit) render(status int, name string, page view) error {
-	page.Tenant, page.Home, page.Areas = v.info.Tenant.Name, v.r.URL.Path == home, v.navigation()
-	if v.token != "" {
-		if a, err := v.call(http.MethodGet, "/api/v1/auth/session", nil); err == nil {
-			status, _ := a.Data.(object)
-			user, _ := status["user"].(object)
-			page.Person, _ = user["email"].(string)
-		}
-	}
+	page.Tenant, page.Home, page.Areas, page.Person = v.info.Tenant.Name, v.r.URL.Path == home, v.navigation(), v.person
 	for _, c := range v.calls {
 		page.Calls = append(page.Calls, c.curl(v.info.Tenant.BaseURL))
 	}
