@@ -204,7 +204,6 @@ func (v *visit) check(body object) (d decision, token string, err error) {
 func ask(v *visit) error {
 	const title = "Access"
 	data := v.typed()
-	data["Write"] = v.may("resources:write")
 	if data["subject"] == "" && data["action"] == "" && data["resource"] == "" {
 		return v.show("access.html", title, data)
 	}

@@ -164,5 +164,5 @@ func overview(v *visit) error {
 
 // isPage reports whether a path is that of a page, or below it.
 func isPage(path, page string) bool {
-	return path == page || page != home && strings.HasPrefix(path, page+"/")
+	return path == page || strings.HasPrefix(path, page+"/")
 }

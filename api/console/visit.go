@@ -136,7 +136,7 @@ func (v view) Mark(field, hint string) template.HTMLAttr {
 	if described != "" {
 		attributes += ` aria-describedby="` + described + `"`
 	}
-	return template.HTMLAttr(attributes) //nolint:gosec // field and hint are constants of templates
+	return template.HTMLAttr(attributes) // field and hint are constants of templates
 }
 
 // show renders a template.

@@ -28,7 +28,6 @@ type Answer struct {
 type Meta struct {
 	NextCursor       string `json:"next_cursor"`
 	ConsistencyToken string `json:"consistency_token"`
-	Truncated        bool   `json:"truncated"`
 	Code             string `json:"code"` // of a success that is worth a message
 }
 
