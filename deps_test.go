@@ -94,7 +94,10 @@ const order = `
 
 	# HTTP only. api/web is what all operations share.
 	oauth/token, controlplane < api/web;
-	api/web < api/openapi, api/pages, api/scopes, api/applications;
+	NONE < api/inprocess;
+	api/web < api/openapi, api/scopes, api/applications;
+	api/inprocess, api/web < api/pages;
+	api/inprocess, api/web, identity/session < api/console;
 	api/openapi, webhooks < api/webhooks;
 	api/web, identity/authn, identity/userimport < api/profile;
 	api/web, settings < api/settings;
@@ -105,7 +108,7 @@ const order = `
 	api/people, oauth/authorization, identity/federation/signin < api/account;
 	api/account, oauth, oauth/saml < api/oauth2;
 	api/openapi, controlplane/management < api/control;
-	api/control, api/webhooks, api/federation, api/pages, api/scopes, api/settings, api/authzen, api/applications, api/oauth2 < api;
+	api/control, api/webhooks, api/federation, api/pages, api/console, api/scopes, api/settings, api/authzen, api/applications, api/oauth2 < api;
 
 	# The composition of all packages, which the program and the tests of api open.
 	api, controlplane/management, engine/audit, tuplestore/leasenode, webhooks < server;
@@ -158,6 +161,7 @@ var apiMayNotImport = map[string][]string{
 	"api/webhooks":     {"internal/eventlog", "internal/sqldb"},
 	"api/federation":   {"internal/eventlog", "internal/sqldb"},
 	"api/control":      {"internal/eventlog", "internal/sqldb"},
+	"api/console":      {"internal/eventlog", "internal/sqldb"},
 }
 
 func TestAPILeavesStorageToDomains(t *testing.T) {

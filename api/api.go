@@ -10,7 +10,9 @@
 //	settings   the settings of a tenant
 //	federation connections to identity providers
 //	webhooks   webhook subscriptions and their deliveries
+//	inprocess  calls operations from pages
 //	pages      the hosted pages of sign-in and account
+//	console    the console of administrators
 //	authzen    the engine as OpenID AuthZEN
 //	oauth2     the token endpoint and discovery
 //	control    organisations and their tenants, with a document of its own
@@ -18,7 +20,7 @@
 // Each package mounts its generated routes on one router; [New] then wraps every route in
 // the steps that the document requires of its operation. A route without an operation, or an
 // operation without a route, is an error at start, so only documented operations are served.
-// The hosted pages are not part of the document.
+// The hosted pages and the console are not part of the document.
 //
 // At the address of the control plane are the operations of package control and, of the others,
 // those of sign-in and the own account; on the hosts of tenants are all others.
@@ -35,6 +37,7 @@ import (
 	"stonetown/api/account"
 	"stonetown/api/applications"
 	"stonetown/api/authzen"
+	"stonetown/api/console"
 	"stonetown/api/control"
 	"stonetown/api/federation"
 	"stonetown/api/oauth2"
@@ -208,7 +211,12 @@ func New(c Config) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
-	ofTenants := maps.Clone(routed)
+	administration := &console.Handlers{Sessions: c.Authn, Tokens: c.OAuth.Tokens}
+	ofTenants, err := administration.Routes(server.Handle)
+	if err != nil {
+		return nil, fmt.Errorf("api: %w", err)
+	}
+	maps.Copy(ofTenants, routed)
 	delete(ofTenants, pages.InvitationPage)
 	all := &hosts{tenants: newRouter(operations, ofTenants, hosted.NotFound, server.Fail)}
 	if c.ControlURL != "" {
@@ -233,7 +241,7 @@ func New(c Config) (http.Handler, error) {
 		})
 	}
 	handler := server.Serve(all)
-	hosted.API = handler
+	hosted.API, administration.API = handler, handler
 	return handler, nil
 }
 

@@ -132,6 +132,8 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"the_last_way_to_sign_in_stays":                            lastSignInMethod,
 	"the_security_page_lists_identities":                       identityPage,
 	"hosted_pages_are_closed_to_other_sites":                   hostedPages,
+	"the_console_is_closed_to_others":                          consoleIsClosed,
+	"the_console_explains_every_decision":                      consoleExplains,
 	"programs_that_open_links_change_nothing":                  pageLinks,
 	"browsers_get_pages_for_errors":                            pageErrors,
 	"sign_ins_in_two_tabs_are_separate":                        pageTabs,

@@ -1,19 +1,19 @@
 package pages
 
 import (
-	"bytes"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 
+	"stonetown/api/inprocess"
 	"stonetown/api/web"
 )
 
 // object is a JSON object.
-type object = map[string]any
+type object = inprocess.Object
 
 // problem is the error response of an operation.
 type problem struct {
@@ -130,32 +130,6 @@ func (p *problem) federation() string {
 	return "Your provider has sent an answer that is not valid. Please start again."
 }
 
-// answer is the response of an operation.
-type answer struct {
-	Data any `json:"data"`
-	Meta struct {
-		NextCursor string `json:"next_cursor"`
-	} `json:"meta"`
-	Error   code   `json:"error"`
-	Message string `json:"message"`
-	Details object `json:"details"`
-}
-
-// code is the code of an error. The control plane has it in an object.
-type code string
-
-// UnmarshalJSON implements [json.Unmarshaler].
-func (c *code) UnmarshalJSON(text []byte) error {
-	var ofControlPlane struct {
-		Code string `json:"code"`
-	}
-	if json.Unmarshal(text, &ofControlPlane) == nil {
-		*c = code(ofControlPlane.Code)
-		return nil
-	}
-	return json.Unmarshal(text, (*string)(c))
-}
-
 // field returns the field of the form that the problem is about; empty if it is about no field.
 func (p *problem) field() string {
 	switch p.code {
@@ -185,49 +159,19 @@ func (v *visit) ask(method, path string, body any) (data any, err error) {
 	return a.Data, err
 }
 
-func (v *visit) send(method, path string, body any) (a answer, err error) {
-	var text []byte
-	if body != nil {
-		if text, err = json.Marshal(body); err != nil {
-			return a, err
-		}
+func (v *visit) send(method, path string, body any) (inprocess.Answer, error) {
+	token := ""
+	if strings.HasPrefix(path, "/api/v1/me/") || strings.HasPrefix(path, requestsPath) || sessionOperations[path] {
+		token = v.info.Cookie(web.SessionCookie)
 	}
-	req, err := http.NewRequestWithContext(v.r.Context(), method, path, bytes.NewReader(text))
-	if err != nil {
-		return a, err
-	}
-	// The operation sees the client of the page.
-	req.Host, req.RemoteAddr = v.r.Host, v.r.RemoteAddr
-	for _, name := range []string{"User-Agent", "X-Forwarded-For"} {
-		if values := v.r.Header.Values(name); values != nil {
-			req.Header[name] = values
-		}
-	}
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	if cookie, err := v.r.Cookie("__Host-dev"); err == nil {
-		req.AddCookie(cookie)
-	}
-	if cookie, err := v.r.Cookie(web.SessionCookie); err == nil && cookie.Value != "" && (strings.HasPrefix(path, "/api/v1/me/") || strings.HasPrefix(path, requestsPath) || sessionOperations[path]) {
-		req.Header.Set("Authorization", "Bearer "+cookie.Value)
-	}
-	res := &recorder{header: http.Header{}, status: http.StatusOK}
-	v.handlers.API.ServeHTTP(res, req)
-	for _, cookie := range res.header.Values("Set-Cookie") {
+	a, err := inprocess.Call(v.handlers.API, v.r, token, method, path, body)
+	for _, cookie := range a.Cookies {
 		v.w.Header().Add("Set-Cookie", cookie)
 	}
-	if res.status == http.StatusNoContent {
-		return a, nil
+	if e, ok := errors.AsType[*inprocess.Error](err); ok {
+		err = &problem{e.Status, e.Code, e.Message, e.Details, e.After}
 	}
-	if err := json.Unmarshal(res.body.Bytes(), &a); err != nil {
-		return a, fmt.Errorf("%s %s: %w", method, path, err)
-	}
-	if res.status >= 400 {
-		after, _ := strconv.Atoi(res.header.Get("Retry-After"))
-		return a, &problem{res.status, string(a.Error), a.Message, a.Details, after}
-	}
-	return a, nil
+	return a, err
 }
 
 // requestsPath is the path of pending authorization requests, whose representation depends on the
@@ -278,14 +222,3 @@ func (v *visit) user() string {
 	email, _ := user["email"].(string)
 	return email
 }
-
-// recorder records a response.
-type recorder struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-func (r *recorder) Header() http.Header         { return r.header }
-func (r *recorder) WriteHeader(status int)      { r.status = status }
-func (r *recorder) Write(b []byte) (int, error) { return r.body.Write(b) }

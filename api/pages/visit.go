@@ -9,8 +9,6 @@ import (
 	"regexp"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"stonetown/api/web"
 )
@@ -197,7 +195,7 @@ func (h *Handlers) fail(w http.ResponseWriter, err error, info *web.RequestInfo)
 // RenderError renders an error on a page of its own; see [web.ErrorFormat].
 func (h *Handlers) RenderError(w http.ResponseWriter, e *web.Error, info *web.RequestInfo) {
 	secure(w.Header())
-	title, message := "Something went wrong", sentence(e.Message)
+	title, message := "Something went wrong", web.Sentence(e.Message)
 	switch e.Code {
 	case "not_found":
 		title, message = "Page not found", "There is no page at this address."
@@ -225,19 +223,6 @@ func (h *Handlers) RenderSignInError(w http.ResponseWriter, e *web.Error, info *
 	p := &problem{status: e.Status, code: e.Code, details: object(e.Details)}
 	data := struct{ Message, RequestID string }{p.text(), info.RequestID}
 	_ = h.write(w, e.Status, "sign-in-failed.html", view{Tenant: info.Tenant.Name, Title: "You are not signed in", Next: next, Data: data})
-}
-
-// sentence turns a message into a sentence, with a capital letter and a full stop.
-func sentence(text string) string {
-	first, size := utf8.DecodeRuneInString(text)
-	if size == 0 {
-		return text
-	}
-	text = string(unicode.ToUpper(first)) + text[size:]
-	if !strings.HasSuffix(text, ".") {
-		text += "."
-	}
-	return text
 }
 
 // notices are the messages about the last action, by the parameter done.

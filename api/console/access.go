@@ -1,0 +1,318 @@
+package console
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+	"time"
+
+	"stonetown/api/inprocess"
+)
+
+const (
+	accessPage    = "/console/access"
+	subjectsPage  = accessPage + "/subjects"
+	resourcesPage = accessPage + "/resources"
+)
+
+// The size of a picture: how far and how many relations an expansion reads.
+const (
+	depth     = 10
+	relations = 500
+)
+
+// typed returns the fields of a question as they were typed.
+func (v *visit) typed() object {
+	data := object{}
+	for _, name := range []string{"subject", "action", "resource", "type", "subject_type", "at", "context"} {
+		data[name] = strings.TrimSpace(v.form(name))
+	}
+	return data
+}
+
+// question reads some fields of a question into the body of an operation.
+func (v *visit) question(fields ...string) (object, *fault) {
+	body := object{}
+	for _, name := range append(fields, "at", "context") {
+		text := strings.TrimSpace(v.form(name))
+		switch name {
+		case "subject":
+			s, ok := parseSubject(text)
+			if !ok {
+				return nil, invalid(name, notSubject)
+			}
+			body[name] = s
+		case "resource":
+			r, ok := parseRef(text)
+			if !ok {
+				return nil, invalid(name, notRef)
+			}
+			body[name] = r
+		case "context":
+			values, f := v.values()
+			if f != nil {
+				return nil, f
+			}
+			if values != nil {
+				body[name] = values
+			}
+		case "at":
+			if text != "" {
+				body[name] = text
+			}
+		default:
+			if text == "" {
+				return nil, invalid(name, "Enter "+map[string]string{"action": "an action", "type": "a type of resources", "subject_type": "a type of subjects"}[name]+".")
+			}
+			body[name] = text
+		}
+	}
+	return body, nil
+}
+
+// values returns the values for conditions; nil: there are none.
+func (v *visit) values() (values object, f *fault) {
+	text := strings.TrimSpace(v.form("context"))
+	if text == "" {
+		return nil, nil
+	}
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber() // numbers are sent as they were typed
+	if !decodeAll(decoder, &values) || values == nil {
+		return nil, invalid("context", `Values for conditions are a JSON object, such as {"ip": "192.0.2.7"}.`)
+	}
+	return values, nil
+}
+
+// fields are the fields of a question that errors are about, by their codes.
+var fields = map[string]string{
+	"subject_invalid": "subject", "relation_undefined": "action", "resource_type_not_found": "resource", "resource_not_found": "resource",
+	"history_expired": "at", "condition_context_missing": "context", "condition_failed": "context",
+}
+
+// refusal returns the error of a question; nil if the question is not to blame.
+func (v *visit) refusal(err error) *fault {
+	e, ok := errors.AsType[*inprocess.Error](err)
+	if !ok || e.Status >= http.StatusInternalServerError || e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden {
+		return nil
+	}
+	f := faultOf(e, "subject_type", "subject_type", "subject", "subject", "resource", "resource", "action", "action", "type", "type", "at", "at", "context", "context")
+	if f.field == "" {
+		f.field = fields[e.Code]
+	}
+	if f.field == "subject" && v.form("subject_type") != "" {
+		f.field = "subject_type" // the form has no other subject
+	}
+	return f
+}
+
+// with returns a copy of a body with more members. Those that are nil are left out.
+func with(body object, pairs ...any) object {
+	all := object{}
+	for name, value := range body {
+		all[name] = value
+	}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if all[pairs[i].(string)] = pairs[i+1]; pairs[i+1] == nil {
+			delete(all, pairs[i].(string))
+		}
+	}
+	return all
+}
+
+// decision is the answer to a check.
+type decision struct {
+	Allowed bool     `json:"allowed"`
+	Reasons []reason `json:"reasons"`
+	Denial  *struct {
+		Ways []struct {
+			Relations []struct {
+				Resource  ref        `json:"resource"`
+				Relation  string     `json:"relation"`
+				Subject   subject    `json:"subject"`
+				State     string     `json:"state"`
+				ExpiresAt string     `json:"expires_at"`
+				Condition *condition `json:"condition"`
+			} `json:"relations"`
+			Exclusions []struct {
+				Resource ref      `json:"resource"`
+				Relation string   `json:"relation"`
+				Reasons  []reason `json:"reasons"`
+			} `json:"exclusions"`
+		} `json:"ways"`
+		Truncated bool `json:"truncated"`
+	} `json:"denial"`
+}
+
+// reason is a step of a proof.
+type reason struct {
+	Via     string `json:"via"`
+	Rewrite string `json:"rewrite"`
+	Text    string `json:"text"`
+}
+
+// condition is the condition of a relation.
+type condition struct {
+	Name string `json:"name"`
+}
+
+// decode reads the data of an answer into a struct.
+func decode(data, into any) error {
+	text, err := json.Marshal(data)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, into)
+}
+
+// decide asks a check, with the explanation. It returns the time that names the state of the answer,
+// by which the same question has the same answer.
+func (v *visit) decide(body object) (d decision, at string, err error) {
+	body = with(body, "debug", true)
+	if body["at"] != nil {
+		d, _, err = v.check(body)
+		return d, body["at"].(string), err
+	}
+	now := time.Now()
+	current, token, err := v.check(body)
+	if err != nil {
+		return d, "", err
+	}
+	// A token stands for the time of its write. Relations may have expired since.
+	body = with(body, "at", token)
+	if d, _, err = v.check(body); err != nil || !reflect.DeepEqual(d, current) {
+		body = with(body, "at", now.UTC().Format(time.RFC3339Nano))
+		d, _, err = v.check(body)
+	}
+	return d, body["at"].(string), err
+}
+
+// check asks a check. The page prints the last one.
+func (v *visit) check(body object) (d decision, token string, err error) {
+	v.calls = nil
+	a, err := v.read(http.MethodPost, "/api/v1/resources/check", body)
+	if err == nil {
+		err = decode(a.Data, &d)
+	}
+	return d, a.Meta.ConsistencyToken, err
+}
+
+// ask answers whether a subject may do something to a resource, and explains the answer.
+func ask(v *visit) error {
+	const title = "Access"
+	data := v.typed()
+	if data["subject"] == "" && data["action"] == "" && data["resource"] == "" {
+		return v.show("access.html", title, data)
+	}
+	body, f := v.question("subject", "action", "resource")
+	if f != nil {
+		return v.again("access.html", title, data, f)
+	}
+	d, at, err := v.decide(body)
+	if f := v.refusal(err); f != nil {
+		return v.again("access.html", title, data, f)
+	}
+	if err != nil {
+		return err
+	}
+	data["Decision"], data["Revision"] = d, at
+	data["Link"] = query(accessPage, "subject", v.form("subject"), "action", v.form("action"), "resource", v.form("resource"), "context", v.form("context"), "at", at)
+	data["Subjects"] = query(subjectsPage, "resource", v.form("resource"), "action", v.form("action"), "subject_type", body["subject"].(subject).Type, "context", v.form("context"), "at", at)
+	data["Resources"] = query(resourcesPage, "subject", v.form("subject"), "action", v.form("action"), "type", body["resource"].(ref).Type, "context", v.form("context"), "at", at)
+	a, err := v.read(http.MethodPost, "/api/v1/resources/expand", object{"resource": body["resource"], "action": body["action"], "at": at, "depth": depth, "limit": relations})
+	if e, ok := errors.AsType[*inprocess.Error](err); ok && e.Status < http.StatusInternalServerError {
+		data["Missing"] = faultOf(e).text // the decision is an answer all the same
+		return v.show("access.html", title, data)
+	}
+	if err != nil {
+		return err
+	}
+	var root treeNode
+	if err := decode(a.Data, &root); err != nil {
+		return err
+	}
+	p := newPicture(&root, body["subject"].(subject), d.Reasons)
+	data["Tree"], data["Graph"] = p.tree, p.layOut()
+	return v.show("access.html", title, data)
+}
+
+// listSubjects lists the subjects of a type that may do something to a resource.
+func listSubjects(v *visit) error {
+	return v.list("subjects.html", "Who may?", subjectsPage, "/api/v1/resources/list-subjects", "resource", "action", "subject_type")
+}
+
+// listResources lists the resources of a type to which a subject may do something.
+func listResources(v *visit) error {
+	return v.list("resources.html", "What may be done?", resourcesPage, "/api/v1/resources/list-resources", "subject", "action", "type")
+}
+
+// list shows the answer to a question that is a list.
+func (v *visit) list(name, title, page, path string, asked ...string) error {
+	data := v.typed()
+	body, f := v.question(asked...)
+	if f != nil {
+		empty := true
+		for _, field := range asked {
+			empty = empty && data[field] == ""
+		}
+		if empty {
+			return v.show(name, title, data)
+		}
+		return v.again(name, title, data, f)
+	}
+	var cursor any
+	if v.form("cursor") != "" {
+		cursor = v.form("cursor")
+	}
+	a, err := v.read(http.MethodPost, path, with(body, "cursor", cursor))
+	if f := v.refusal(err); f != nil {
+		return v.again(name, title, data, f)
+	}
+	if err != nil {
+		return err
+	}
+	var items []struct {
+		subject
+		ExternalID string `json:"external_id"`
+		Excluded   bool   `json:"excluded"`
+	}
+	if err := decode(a.Data, &items); err != nil {
+		return err
+	}
+	type item struct {
+		Name     string
+		Ask      string
+		Excluded bool
+	}
+	list := []item{}
+	for _, i := range items {
+		if i.ExternalID != "" {
+			r := ref{i.Type, i.ExternalID}
+			list = append(list, item{r.String(), query(accessPage, "subject", v.form("subject"), "action", v.form("action"), "resource", r.String(), "context", v.form("context"), "at", v.form("at")), false})
+		} else {
+			list = append(list, item{i.subject.String(), query(accessPage, "subject", i.Typed(), "action", v.form("action"), "resource", v.form("resource"), "context", v.form("context"), "at", v.form("at")), i.Excluded})
+		}
+	}
+	data["Items"], data["Revision"] = list, a.Meta.ConsistencyToken
+	filter := []string{}
+	for _, field := range append(asked, "at", "context") {
+		filter = append(filter, field, v.form(field))
+	}
+	v.paged(data, a.Meta, page, filter...)
+	return v.show(name, title, data)
+}
+
+// terms describes the expiry and the condition of a relation; empty: it has none.
+func terms(expiresAt string, c *condition) string {
+	var parts []string
+	if c != nil {
+		parts = append(parts, "if "+c.Name)
+	}
+	if at, err := time.Parse(time.RFC3339, expiresAt); err == nil {
+		parts = append(parts, fmt.Sprintf("until %s", at.UTC().Format("2006-01-02 15:04")))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,168 @@
+// Package console serves the console, in which administrators of a tenant work in a browser.
+//
+// The console has no privileges and no state. Each page is rendered on the server, works without
+// scripts, and gets what it shows from the public operations under /api/v1, as any client could
+// ([stonetown/api/inprocess]); it prints these requests as curl commands.
+//
+// A person signs in on the hosted pages. The browser has nothing but the cookie of that session,
+// which no administrative operation accepts. For each page, an access token is issued to the
+// person of the session (visit.go), with the scopes that the person has at this moment through
+// groups. It is not stored and does not leave the process, so that neither a script in the
+// browser nor a stolen page can use it, and a right that is withdrawn is gone with the next page.
+// A sign-out ends the session, and nothing else is there to end.
+//
+// The scopes decide what a page offers (rights.go). They protect nothing: the operations do.
+package console
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+
+	"stonetown/api/web"
+	"stonetown/identity/session"
+	"stonetown/internal/ratelimit"
+	"stonetown/oauth/protocol"
+	"stonetown/oauth/token"
+)
+
+//go:embed templates assets
+var files embed.FS
+
+// contentPolicy is the content security policy of every page.
+const contentPolicy = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+
+// Sessions finds the sessions of browsers.
+type Sessions interface {
+	// ByToken fails with [session.ErrEnded].
+	ByToken(ctx context.Context, tenantID, token string) (session.Session, error)
+}
+
+// Tokens issues access tokens.
+type Tokens interface {
+	IssueToUser(ctx context.Context, tenant protocol.Tenant, t token.UserToken) (token.Response, error)
+}
+
+// Handlers serves the console. It is safe for concurrent use.
+type Handlers struct {
+	// API serves the operations.
+	API      http.Handler
+	Sessions Sessions
+	Tokens   Tokens
+
+	templates map[string]*template.Template
+}
+
+// page handles one method of a path.
+type page func(*visit) error
+
+// home is the path of the first page.
+const home = "/console"
+
+// Routes returns the pages by path and method. wrap adds the pipeline of all requests to a page.
+func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler) http.Handler) (map[string]map[string]http.Handler, error) {
+	if err := h.parse(); err != nil {
+		return nil, err
+	}
+	pages := map[string]map[string]page{
+		home:                              {"GET": overview},
+		usersPage:                         {"GET": users},
+		usersPage + "/{user_id}":          {"GET": user},
+		usersPage + "/{user_id}/disable":  {"GET": disableForm, "POST": disable},
+		usersPage + "/{user_id}/enable":   {"GET": user, "POST": enable},
+		groupsPage:                        {"GET": groups},
+		groupsPage + "/{group_id}":        {"GET": group, "POST": addMember},
+		groupsPage + "/{group_id}/remove": {"GET": removeMemberForm, "POST": removeMember},
+		accessPage:                        {"GET": ask},
+		subjectsPage:                      {"GET": listSubjects},
+		resourcesPage:                     {"GET": listResources},
+		relationsPage:                     {"GET": findRelations},
+		addPage:                           {"GET": addForm, "POST": add},
+		removePage:                        {"GET": removeForm, "POST": remove},
+	}
+	routes := map[string]map[string]http.Handler{}
+	for path, methods := range pages {
+		routes[path] = map[string]http.Handler{}
+		for method, p := range methods {
+			op := web.Operation{ID: "console " + path, Method: method, Path: path, Page: true, Effects: true, RateLimit: ratelimit.None}
+			if method == http.MethodPost {
+				op.MediaType = "application/x-www-form-urlencoded"
+			}
+			routes[path][method] = wrap(op, web.ErrorFormat{Render: h.renderError}, h.handler(p))
+		}
+	}
+	style, err := fs.ReadFile(files, "assets/console.css")
+	if err != nil {
+		return nil, err
+	}
+	document := web.Document{Body: style, MediaType: "text/css; charset=utf-8", CacheControl: "public, max-age=300"}
+	op := web.Operation{ID: "asset", Method: http.MethodGet, Path: home + "/assets/console.css", Page: true, RateLimit: ratelimit.None}
+	routes[op.Path] = map[string]http.Handler{http.MethodGet: wrap(op, web.ErrorFormat{Render: h.renderError}, http.HandlerFunc(document.Serve))}
+	return routes, nil
+}
+
+// parse parses the templates, each with the layout.
+func (h *Handlers) parse() error {
+	h.templates = map[string]*template.Template{}
+	layout, err := template.New("layout.html").Funcs(functions).ParseFS(files, "templates/layout.html")
+	if err != nil {
+		return fmt.Errorf("console: %w", err)
+	}
+	names, err := fs.Glob(files, "templates/*.html")
+	if err != nil {
+		return fmt.Errorf("console: %w", err)
+	}
+	for _, name := range names {
+		if h.templates[path.Base(name)], err = layout.Clone(); err == nil {
+			_, err = h.templates[path.Base(name)].ParseFS(files, name)
+		}
+		if err != nil {
+			return fmt.Errorf("console: %w", err)
+		}
+	}
+	return nil
+}
+
+// maxForm bounds the body of a form, in bytes.
+const maxForm = 64 << 10
+
+// handler serves a page to a person who has signed in and has any right.
+func (h *Handlers) handler(p page) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v := &visit{handlers: h, w: w, r: r, info: web.InfoOf(r.Context())}
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		err := r.ParseForm()
+		if _, large := errors.AsType[*http.MaxBytesError](err); large {
+			err = &web.Error{Status: http.StatusRequestEntityTooLarge, Code: "payload_too_large", Message: fmt.Sprintf("the form must have at most %d KiB", maxForm>>10)}
+		} else if err != nil {
+			err = &web.Error{Status: http.StatusBadRequest, Code: "validation_failed", Message: "the form is not valid"}
+		} else if err = v.enter(); err == nil {
+			err = p(v)
+		}
+		if err != nil {
+			v.fail(err)
+		}
+	})
+}
+
+// secure sets the security headers of a page.
+func secure(h http.Header) {
+	h.Set("Content-Security-Policy", contentPolicy)
+	h.Set("X-Frame-Options", "DENY")
+}
+
+// overview shows the areas that the person may use.
+func overview(v *visit) error {
+	return v.show("overview.html", "Overview", nil)
+}
+
+// isPage reports whether a path is that of a page, or below it.
+func isPage(path, page string) bool {
+	return path == page || strings.HasPrefix(path, page+"/")
+}

@@ -1,0 +1,51 @@
+package console
+
+import (
+	"net/http"
+	"slices"
+
+	"stonetown/api/inprocess"
+)
+
+// area is a part of the console.
+type area struct {
+	Name  string
+	Path  string
+	About string
+	scope string // that it requires to be read
+}
+
+// areas are all of them, in the order of the navigation.
+var areas = []area{
+	{"Users", usersPage, "Find users, see their sessions and second factors, disable and enable them.", "users:read"},
+	{"Groups", groupsPage, "See groups and their scopes, and change who is a member.", "groups:read"},
+	{"Access", accessPage, "Ask whether a subject may do something to a resource, and see why.", "resources:read"},
+	{"Relations", relationsPage, "Find relations, add them, and see whose access changes before you remove one.", "resources:read"},
+}
+
+// link is an entry of the navigation.
+type link struct {
+	area
+	Current bool
+}
+
+// navigation returns the areas that the person may read.
+func (v *visit) navigation() (all []link) {
+	for _, a := range areas {
+		if v.may(a.scope) {
+			all = append(all, link{a, isPage(v.r.URL.Path, a.Path)})
+		}
+	}
+	return all
+}
+
+// may reports whether the person has a scope.
+func (v *visit) may(scope string) bool { return slices.Contains(v.scopes, scope) }
+
+// require is for pages that call no operation with the scope, such as a confirmation.
+func (v *visit) require(scope string) error {
+	if v.may(scope) {
+		return nil
+	}
+	return &inprocess.Error{Status: http.StatusForbidden, Code: "insufficient_scope", Details: inprocess.Object{"required_scope": scope}}
+}

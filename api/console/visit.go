@@ -1,0 +1,301 @@
+package console
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/gorilla/mux"
+
+	"stonetown/api/inprocess"
+	"stonetown/api/web"
+	"stonetown/identity/session"
+	"stonetown/oauth/access"
+	"stonetown/oauth/protocol"
+	"stonetown/oauth/token"
+)
+
+// object is a JSON object.
+type object = inprocess.Object
+
+// visit is a request for a page.
+type visit struct {
+	handlers *Handlers
+	w        http.ResponseWriter
+	r        *http.Request
+	info     *web.RequestInfo
+
+	person string   // the address
+	token  string   // an access token of the person
+	scopes []string // in the token
+	calls  []call   // for what the page shows
+}
+
+// The errors of a visit that has to go somewhere else first.
+var (
+	errSignIn  = errors.New("console: nobody is signed in")
+	errEnrol   = errors.New("console: the person must add a second factor first")
+	errNoRight = errors.New("console: the person has no administrative right")
+)
+
+// enter issues an access token to the person of the session. The operation that returns the session
+// counts the request against the limits of the person first.
+func (v *visit) enter() error {
+	ctx, tenant := v.r.Context(), protocol.Tenant{ID: v.info.Tenant.ID, BaseURL: v.info.Tenant.BaseURL}
+	cookie := v.info.Cookie(web.SessionCookie)
+	a, err := inprocess.Call(v.handlers.API, v.r, cookie, http.MethodGet, "/api/v1/auth/session", nil)
+	if err != nil {
+		return err
+	}
+	status, _ := a.Data.(object)
+	user, _ := status["user"].(object)
+	v.person, _ = user["email"].(string)
+	s, err := v.handlers.Sessions.ByToken(ctx, tenant.ID, cookie)
+	switch {
+	case errors.Is(err, session.ErrEnded):
+		return errSignIn
+	case err != nil:
+		return err
+	case s.MustEnrol:
+		return errEnrol
+	}
+	issued, err := v.handlers.Tokens.IssueToUser(ctx, tenant, token.UserToken{
+		UserID: s.UserID, SessionID: s.ID, Methods: s.Methods, AuthTime: s.AuthTime, AAL2: !s.SecondFactor.IsZero(),
+	})
+	if errors.Is(err, access.ErrUserGone) {
+		return errSignIn
+	}
+	if err != nil {
+		return err
+	}
+	v.token, v.scopes = issued.AccessToken, strings.Fields(issued.Scope)
+	if len(v.navigation()) == 0 {
+		return errNoRight
+	}
+	return nil
+}
+
+// call calls an operation as the person. The error is an [*inprocess.Error] or an internal one.
+func (v *visit) call(method, path string, body any) (inprocess.Answer, error) {
+	return inprocess.Call(v.handlers.API, v.r, v.token, method, path, body)
+}
+
+// read is call for what the page shows, which the page prints as a command, too.
+func (v *visit) read(method, path string, body any) (inprocess.Answer, error) {
+	v.calls = append(v.calls, call{method, path, body})
+	return v.call(method, path, body)
+}
+
+// one is read of an object.
+func (v *visit) one(path string) (object, error) {
+	a, err := v.read(http.MethodGet, path, nil)
+	o, _ := a.Data.(object)
+	return o, err
+}
+
+// many is read of the first page of a list.
+func (v *visit) many(path string) ([]any, error) {
+	a, err := v.read(http.MethodGet, path, nil)
+	list, _ := a.Data.([]any)
+	return list, err
+}
+
+// variable returns a part of the path.
+func (v *visit) variable(name string) string { return mux.Vars(v.r)[name] }
+
+// form returns a value of the form or of the query.
+func (v *visit) form(name string) string { return v.r.Form.Get(name) }
+
+// view is the data of every template.
+type view struct {
+	Tenant  string
+	Title   string
+	Person  string // the address of the person
+	Home    bool
+	Areas   []link
+	Problem string // the error of the form
+	Bad     string // the field of the error; empty: none
+	Notice  string // the result of the last action
+	Calls   []string
+	Data    any
+}
+
+// Mark returns the attributes of a field that has an error, and the id of the element that describes
+// it; empty: none.
+func (v view) Mark(field, hint string) template.HTMLAttr {
+	described := hint
+	attributes := ""
+	if v.Bad == field {
+		attributes, described = ` aria-invalid="true" autofocus`, strings.TrimSpace("problem "+hint)
+	}
+	if described != "" {
+		attributes += ` aria-describedby="` + described + `"`
+	}
+	return template.HTMLAttr(attributes) // field and hint are constants of templates
+}
+
+// show renders a template.
+func (v *visit) show(name, title string, data any) error {
+	return v.render(http.StatusOK, name, view{Title: title, Data: data, Notice: notices[v.form("done")]})
+}
+
+// again renders a form with an error.
+func (v *visit) again(name, title string, data any, e *fault) error {
+	return v.render(e.status, name, view{Title: title, Data: data, Problem: e.text, Bad: e.field})
+}
+
+func (v *visit) render(status int, name string, page view) error {
+	page.Tenant, page.Home, page.Areas, page.Person = v.info.Tenant.Name, v.r.URL.Path == home, v.navigation(), v.person
+	for _, c := range v.calls {
+		page.Calls = append(page.Calls, c.curl(v.info.Tenant.BaseURL))
+	}
+	return v.handlers.write(v.w, status, name, page)
+}
+
+func (h *Handlers) write(w http.ResponseWriter, status int, name string, page view) error {
+	var b bytes.Buffer
+	if err := h.templates[name].Execute(&b, page); err != nil {
+		return err
+	}
+	secure(w.Header())
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(b.Bytes()) // an error means that the client has disconnected
+	return nil
+}
+
+// redirect redirects to another page with the method GET.
+func (v *visit) redirect(to string) {
+	v.w.Header().Set("Location", to)
+	v.w.WriteHeader(http.StatusSeeOther)
+}
+
+// back returns the path of the page that a form came from, with what was typed.
+func (v *visit) back() string {
+	if v.r.Method == http.MethodGet || len(v.r.PostForm) == 0 {
+		return v.r.URL.RequestURI()
+	}
+	return v.r.URL.EscapedPath() + "?" + v.r.Form.Encode()
+}
+
+// fail responds with an error: with a redirect if another page can resolve it.
+func (v *visit) fail(err error) {
+	e, refused := errors.AsType[*inprocess.Error](err)
+	next := "next=" + url.QueryEscape(v.back())
+	switch {
+	case errors.Is(err, errSignIn), refused && (e.Code == "unauthenticated" || e.Code == "invalid_token"):
+		v.redirect("/auth/sign-in?" + next)
+		return
+	case errors.Is(err, errEnrol), refused && e.Details["enrolment_required"] == true:
+		v.redirect("/account/security?done=enrol&" + next)
+		return
+	case refused && e.Details["sign_in_required"] == true:
+		v.redirect("/auth/sign-in?done=again&" + next)
+		return
+	case refused && e.Code == "insufficient_user_authentication":
+		v.redirect("/account/step-up?" + next)
+		return
+	}
+	page, status := view{Title: "Something went wrong"}, http.StatusInternalServerError
+	message := "Something went wrong on our side."
+	shown, other := errors.AsType[*web.Error](err)
+	switch {
+	case errors.Is(err, errNoRight):
+		status, page.Title = http.StatusForbidden, "You have no administrative rights"
+		message = "The console is for administrators, and your account has no right to see anything in it. Rights come from groups: ask an administrator to make you a member of one."
+	case refused:
+		f := faultOf(e)
+		status, message = f.status, f.text
+		switch e.Status {
+		case http.StatusForbidden:
+			page.Title = "You may not do this"
+		case http.StatusNotFound:
+			page.Title = "Not found"
+		}
+	case other:
+		status, message = shown.Status, web.Sentence(shown.Message)
+	}
+	page.Data = object{"Message": message, "RequestID": v.info.RequestID}
+	if err := v.render(status, "error.html", page); err != nil {
+		v.handlers.renderError(v.w, &web.Error{Status: http.StatusInternalServerError, Message: "something went wrong on our side"}, v.info)
+	}
+}
+
+// renderError renders an error of the pipeline on a page of its own; see [web.ErrorFormat].
+func (h *Handlers) renderError(w http.ResponseWriter, e *web.Error, info *web.RequestInfo) {
+	data := object{"Message": web.Sentence(e.Message), "RequestID": info.RequestID}
+	_ = h.write(w, e.Status, "error.html", view{Tenant: info.Tenant.Name, Title: "Something went wrong", Data: data})
+}
+
+// fault is an error in the words of a page.
+type fault struct {
+	status int
+	text   string
+	field  string // of the form; empty: none
+}
+
+// invalid is the fault of a value that no operation was asked about.
+func invalid(field, text string) *fault { return &fault{http.StatusBadRequest, text, field} }
+
+// faultOf returns the error of an operation in the words of a page. renamed are pairs of the name of
+// a member in the operation, or of its beginning, and of the field in the form.
+func faultOf(e *inprocess.Error, renamed ...string) *fault {
+	f := &fault{status: e.Status, text: web.Sentence(e.Message)}
+	switch {
+	case e.Code == "insufficient_scope" || e.Code == "permission_denied" && e.Details["required_scope"] != nil:
+		f.text = fmt.Sprintf("This requires the scope %v, which you do not have. Groups give scopes: ask an administrator.", e.Details["required_scope"])
+	case e.Code == "rate_limited":
+		f.text = fmt.Sprintf("Too many requests. Please wait %d seconds and try again.", max(1, e.After))
+	case e.Status >= http.StatusInternalServerError:
+		f.text = "Something went wrong on our side. Please try again later."
+	case e.Code == "validation_failed":
+		var parts []string
+		faults, _ := e.Details["field_errors"].([]any)
+		for _, item := range faults {
+			one, _ := item.(object)
+			name, _ := one["field"].(string)
+			message, _ := one["message"].(string)
+			if !strings.HasPrefix(message, name) {
+				message = name + " " + message
+			}
+			parts = append(parts, message)
+			for i := 0; f.field == "" && i+1 < len(renamed); i += 2 {
+				if strings.HasPrefix(name, renamed[i]) {
+					f.field = renamed[i+1]
+				}
+			}
+		}
+		if parts != nil {
+			f.text = "Please check: " + strings.Join(parts, "; ") + "."
+		}
+	}
+	return f
+}
+
+// notices are the messages about the last action, by the parameter done.
+var notices = map[string]string{
+	"disabled": "User disabled, and signed out everywhere.",
+	"enabled":  "User enabled.",
+	"added":    "Added.",
+	"existed":  "The user was a member before.",
+	"removed":  "Removed.",
+}
+
+// functions are the functions of the templates.
+var functions = template.FuncMap{
+	"date": func(text any) string {
+		s, _ := text.(string)
+		at, err := time.Parse(time.RFC3339, s)
+		if err != nil {
+			return ""
+		}
+		return at.UTC().Format("2 January 2006, 15:04 UTC")
+	},
+	// segment escapes an id for a path.
+	"segment": url.PathEscape,
+}

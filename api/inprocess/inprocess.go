@@ -1,0 +1,121 @@
+// Package inprocess calls operations of the API from pages that the same process serves.
+//
+// A page has no privileges: it sends the requests that any client could send, through the same
+// steps, and only the network is left out. The operation sees the address and the user agent of
+// the browser that asked for the page.
+package inprocess
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+)
+
+// Object is a JSON object.
+type Object = map[string]any
+
+// Answer is the response of an operation.
+type Answer struct {
+	Data any
+	Meta Meta
+	// Cookies are for the browser, as values of Set-Cookie.
+	Cookies []string
+}
+
+// Meta is the part of the metadata of responses that pages use.
+type Meta struct {
+	NextCursor       string `json:"next_cursor"`
+	ConsistencyToken string `json:"consistency_token"`
+	Code             string `json:"code"` // of a success that is worth a message
+}
+
+// Error is the error response of an operation.
+type Error struct {
+	Status  int
+	Code    string
+	Message string
+	Details Object
+	After   int // seconds to wait
+}
+
+func (e *Error) Error() string { return e.Code + ": " + e.Message }
+
+// Call calls an operation for the request of a browser, with an access token or the token of a
+// session; empty: without. The error is an [*Error] or an internal one.
+func Call(api http.Handler, r *http.Request, token, method, path string, body any) (a Answer, err error) {
+	var text []byte
+	if body != nil {
+		if text, err = json.Marshal(body); err != nil {
+			return a, err
+		}
+	}
+	req, err := http.NewRequestWithContext(r.Context(), method, path, bytes.NewReader(text))
+	if err != nil {
+		return a, err
+	}
+	req.Host, req.RemoteAddr = r.Host, r.RemoteAddr
+	for _, name := range []string{"User-Agent", "X-Forwarded-For"} {
+		if values := r.Header.Values(name); values != nil {
+			req.Header[name] = values
+		}
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if cookie, err := r.Cookie("__Host-dev"); err == nil { // the device, if it is remembered
+		req.AddCookie(cookie)
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	res := &recorder{header: http.Header{}, status: http.StatusOK}
+	api.ServeHTTP(res, req)
+	a.Cookies = res.header.Values("Set-Cookie")
+	if res.status == http.StatusNoContent {
+		return a, nil
+	}
+	var read struct {
+		Data    any    `json:"data"`
+		Meta    Meta   `json:"meta"`
+		Error   code   `json:"error"`
+		Message string `json:"message"`
+		Details Object `json:"details"`
+	}
+	if err := json.Unmarshal(res.body.Bytes(), &read); err != nil {
+		return a, fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	a.Data, a.Meta = read.Data, read.Meta
+	if res.status >= http.StatusBadRequest {
+		after, _ := strconv.Atoi(res.header.Get("Retry-After"))
+		return a, &Error{res.status, string(read.Error), read.Message, read.Details, after}
+	}
+	return a, nil
+}
+
+// code is the code of an error. The control plane has it in an object.
+type code string
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (c *code) UnmarshalJSON(text []byte) error {
+	var ofControlPlane struct {
+		Code string `json:"code"`
+	}
+	if json.Unmarshal(text, &ofControlPlane) == nil {
+		*c = code(ofControlPlane.Code)
+		return nil
+	}
+	return json.Unmarshal(text, (*string)(c))
+}
+
+// recorder records a response.
+type recorder struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (r *recorder) Header() http.Header         { return r.header }
+func (r *recorder) WriteHeader(status int)      { r.status = status }
+func (r *recorder) Write(b []byte) (int, error) { return r.body.Write(b) }

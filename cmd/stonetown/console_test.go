@@ -1,0 +1,416 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// inspector checks pages of the console for accessibility, with axe.
+type inspector struct {
+	*browser
+	axe string
+}
+
+func newInspector(t *testing.T, b *browser) inspector {
+	t.Helper()
+	script, err := os.ReadFile(filepath.Join(npmFolder(t.Context(), t), "node_modules/axe-core/axe.min.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return inspector{b, string(script)}
+}
+
+// at waits for a page and inspects it: no violation in light and dark, no script, nothing that is
+// wider than a narrow screen.
+func (b inspector) at(path, title string) {
+	b.Helper()
+	b.browser.at(path, title)
+	b.scripts(true) // of axe
+	defer b.scripts(false)
+	for _, scheme := range []string{"light", "dark"} {
+		perform(b.browser, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+		ask(b.browser, chromedp.Evaluate[bool](b.axe+";true"))
+		found := ask(b.browser, chromedp.Evaluate[string](`axe.run(document, {resultTypes: ["violations"]}).then(r => JSON.stringify(r.violations.map(v => v.id + ": " + v.nodes.map(n => n.html + " " + n.failureSummary).join("; "))))`, chromedp.EvalAwaitPromise))
+		if found != "[]" {
+			b.Errorf("%s in %s: %s", path, scheme, found)
+		}
+	}
+	perform(b.browser, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{})
+	if ask(b.browser, chromedp.Evaluate[int](`document.scripts.length`)) != 0 {
+		b.Errorf("%s has a script", path)
+	}
+	perform(b.browser, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: 320, Height: 640, DeviceScaleFactor: 1, Mobile: true})
+	if width := ask(b.browser, chromedp.Evaluate[int](`document.documentElement.scrollWidth`)); width > 320 {
+		b.Errorf("%s is %d px wide on a screen of 320 px", path, width)
+	}
+	perform(b.browser, emulation.ClearDeviceMetricsOverride, cdp.Empty{})
+	// A click needs the final layout.
+	ask(b.browser, chromedp.Evaluate[bool](`new Promise(done => { const wait = () => innerWidth > 320 ? requestAnimationFrame(() => done(true)) : requestAnimationFrame(wait); wait() })`, chromedp.EvalAwaitPromise))
+}
+
+// scripts sets whether the browser runs scripts.
+func (b inspector) scripts(run bool) {
+	b.Helper()
+	perform(b.browser, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !run})
+}
+
+// tabTo presses the tabulator key until an element with a label has the focus.
+func (b inspector) tabTo(label string) {
+	b.Helper()
+	var seen []string
+	for range 80 {
+		b.do(chromedp.KeyEvent(kb.Tab))
+		at := ask(b.browser, chromedp.Evaluate[string](`(e => (e.labels?.[0] ?? e).textContent.trim())(document.activeElement)`))
+		if at == label {
+			return
+		}
+		seen = append(seen, at)
+	}
+	b.Fatalf("the keyboard does not lead to %q: %q", label, seen)
+}
+
+// refused waits until an invalid field has the focus.
+func (b inspector) refused(field string) {
+	b.Helper()
+	b.do(chromedp.WaitVisible(chromedp.CSS(fmt.Sprintf(`[name=%q][aria-invalid][aria-describedby^=problem]:focus`, field))))
+}
+
+// keys presses keys.
+func (b inspector) keys(text string) {
+	b.Helper()
+	b.do(chromedp.KeyEvent(text))
+}
+
+// curl runs the commands that a page shows, and returns what they print.
+func (b inspector) curl(token string) (answers []map[string]any) {
+	b.Helper()
+	commands := ask(b.browser, chromedp.Evaluate[[]string](`[...document.querySelectorAll(".curl pre")].map(e => e.textContent)`))
+	if len(commands) == 0 {
+		b.Fatal("the page shows no command")
+	}
+	for _, command := range commands {
+		run := exec.CommandContext(b.Context(), "sh", "-c", strings.Replace(command, "curl ", "curl --noproxy '*' ", 1))
+		run.Env = append(os.Environ(), "TOKEN="+token)
+		out, err := run.Output()
+		var answer map[string]any
+		if err != nil || json.Unmarshal(out, &answer) != nil || answer["error"] != nil {
+			b.Fatalf("%s\nanswers %s, %v", command, out, err)
+		}
+		answers = append(answers, answer)
+	}
+	return answers
+}
+
+// An administrator signs in to the console and works in each of its areas, without scripts.
+func TestConsole(t *testing.T) {
+	dir := t.TempDir()
+	server := start(t, "--dev", "--data-dir", dir, "--rate-limits", "sign-in.ip=unlimited,self-service.caller=unlimited,token.ip=unlimited")
+	b := newInspector(t, openBrowser(t, server))
+	c := readJSON(t, filepath.Join(dir, "bootstrap.json"))
+	const hostile = `</code><script>alert(1)</script>'"&`
+	person := func(email, name string) string {
+		body, err := json.Marshal(map[string]any{"email": email, "name": name, "email_verified": true, "password": "correct horse battery"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return server.call(t, c, "POST", "users", string(body), 201)["id"].(string)
+	}
+	ann := person("ann@example.com", "Ann "+hostile)
+	bob := person("bob@example.com", "Bob")
+	group := server.call(t, c, "POST", "groups", `{"slug":"readers","name":"Readers","description":"They read","scopes":["groups:read"]}`, 201)["id"].(string)
+	for path, bodies := range map[string][]string{
+		"resource-types": {
+			`{"name":"folder","conditions":[{"name":"from_office","expression":"ip == '192.0.2.7'","parameters":{"ip":"string"}}],"relations":[{"name":"owner","rewrites":[]},{"name":"viewer","rewrites":[{"kind":"this"},{"kind":"computed","relation":"owner"}]}]}`,
+			`{"name":"document","relations":[{"name":"parent","rewrites":[],"subjects":["folder"]},{"name":"banned","rewrites":[]},{"name":"viewer","rewrites":[{"kind":"exclusion",
+				"base":{"kind":"union","children":[{"kind":"this"},{"kind":"tuple_to_userset","tupleset":"parent","computed":"viewer"}]},"subtract":{"kind":"computed","relation":"banned"}}]}]}`,
+		},
+	} {
+		for _, body := range bodies {
+			server.call(t, c, "POST", path, body, 201)
+		}
+	}
+	server.call(t, c, "POST", "resources/relations/bulk", `{"operations":[
+		{"op":"create","resource":{"type":"folder","external_id":"2026"},"relation":"owner","subject":{"type":"user","id":"ann"}},
+		{"op":"create","resource":{"type":"folder","external_id":"2026"},"relation":"viewer","subject":{"type":"group","id":"eng"}},
+		{"op":"create","resource":{"type":"folder","external_id":"2026"},"relation":"viewer","subject":{"type":"user","id":"cid"},"condition":{"name":"from_office"},"expires_at":"2099-12-31T00:00:00Z"},
+		{"op":"create","resource":{"type":"group","external_id":"eng"},"relation":"member","subject":{"type":"user","id":"bob"}},
+		{"op":"create","resource":{"type":"document","external_id":"plans/q1 draft"},"relation":"parent","subject":{"type":"folder","id":"2026"}},
+		{"op":"create","resource":{"type":"document","external_id":"plans/q1 draft"},"relation":"viewer","subject":{"type":"user","id":"eve"}},
+		{"op":"create","resource":{"type":"document","external_id":"plans/q1 draft"},"relation":"banned","subject":{"type":"user","id":"eve"}}]}`, 200)
+	b.scripts(false)
+
+	b.open("/console/users?q=ann")
+	b.browser.at("/auth/sign-in", "Sign in")
+	b.fill("email", c.Admin.Email, "password", c.Admin.Password)
+	b.press("Sign in")
+	b.at("/console/users", "Users")
+	b.says("ann@example.com")
+	b.open("/console")
+	b.at("/console", "Overview")
+	b.press("Users")
+	b.at("/console/users", "Users")
+
+	t.Run("Users", func(t *testing.T) {
+		b := b.in(t)
+		b.fill("q", strings.Repeat("é", 200)) // too many bytes
+		b.press("Search")
+		b.says("254 bytes")
+		b.refused("q")
+		b.fill("q", "nobody")
+		b.press("Search")
+		b.says("No users match.")
+		b.fill("q", "example.com")
+		b.press("Search")
+		b.says("bob@example.com")
+		if got := b.curl(server.token(c))[0]["data"].([]any); len(got) != 2 {
+			t.Errorf("the command lists %v", got)
+		}
+		b.press("ann@example.com")
+		b.at("/console/users/"+ann, "ann@example.com")
+		b.says("Ann " + "</code>")
+		b.curl(server.token(c))
+		b.press("Disable")
+		b.at("/console/users/"+ann+"/disable", "Disable ann@example.com?")
+		b.press("Cancel")
+		b.browser.at("/console/users/"+ann, "ann@example.com")
+		b.press("Disable")
+		b.browser.at("/console/users/"+ann+"/disable", "Disable ann@example.com?")
+		b.press("Disable")
+		b.at("/console/users/"+ann, "ann@example.com")
+		b.says("User disabled, and signed out everywhere.")
+		b.press("Enable")
+		b.says("User enabled.")
+		b.open("/console/users/usr_none")
+		b.at("/console/users/usr_none", "Not found")
+	})
+
+	t.Run("Groups", func(t *testing.T) {
+		b := b.in(t)
+		b.open("/console/groups")
+		b.at("/console/groups", "Groups")
+		b.fill("q", "read")
+		b.press("Search")
+		b.says("Readers")
+		b.press("Readers")
+		b.at("/console/groups/"+group, "Readers")
+		b.fill("user", "nobody@example.com")
+		b.press("Add")
+		b.says("No user has this address.")
+		b.refused("user")
+		if kept := ask(b.browser, chromedp.Evaluate[string](`document.querySelector("[name=user]").value`)); kept != "nobody@example.com" {
+			t.Errorf("the form has forgotten what was typed: %q", kept)
+		}
+		b.fill("user", "usr_none")
+		b.press("Add")
+		b.says("User not found.")
+		b.refused("user")
+		b.at("/console/groups/"+group, "Readers")
+		b.fill("user", "ann@example.com")
+		b.press("Add")
+		b.says("Added.")
+		b.fill("user", ann)
+		b.press("Add")
+		b.says("was a member before")
+		b.at("/console/groups/"+group, "Readers")
+		b.curl(server.token(c))
+		b.press("Remove")
+		b.at("/console/groups/"+group+"/remove", "Remove ann@example.com from Readers?")
+		b.press("Remove")
+		b.says("Removed.")
+		b.says("None.")
+	})
+
+	t.Run("Access", func(t *testing.T) {
+		b := b.in(t)
+		b.open("/console/access")
+		b.at("/console/access", "Access")
+		b.fill("subject", "bob", "action", "view", "resource", "document:plans/q1 draft")
+		b.press("Ask")
+		b.says("A subject is type:id")
+		b.refused("subject")
+		b.fill("subject", "user:bob", "resource", "document:none")
+		b.press("Ask")
+		b.refused("resource")
+		b.at("/console/access", "Access")
+		b.fill("resource", "document:plans/q1 draft")
+		b.press("Ask")
+		b.says("✓ Allowed")
+		b.at("/console/access", "Access")
+		b.says("every member of group:eng is viewer of folder:2026")
+		b.picture("console-access", "allowed")
+		if got := b.curl(server.token(c)); len(got) != 2 || got[0]["data"].(map[string]any)["allowed"] != true {
+			t.Errorf("the commands answer %v", got)
+		}
+		if got := b.marked(); got != "document:plans/q1 draft viewer, folder:2026 viewer, group:eng member, user:bob" {
+			t.Errorf("the proof is drawn as %s", got)
+		}
+		// The link has the answer of now, whatever is written later.
+		link := ask(b.browser, chromedp.Evaluate[string](`[...document.links].find(e => e.textContent == "Link to this answer").getAttribute("href")`))
+		server.call(t, c, "DELETE", "resources/group/eng/relations", `{"subject":{"type":"user","id":"bob"},"relation":"member"}`, 204)
+		b.press("Ask")
+		b.says("✗ Denied")
+		b.at("/console/access", "Access")
+		b.says("Each of these would be enough:")
+		b.picture("console-access", "denied")
+		b.open(link)
+		b.says("✓ Allowed")
+		b.press("Who else may?")
+		b.says("The answer depends on values for ip") // in the folder of this document
+		b.refused("context")
+		b.do(chromedp.SendKeys(chromedp.CSS("textarea"), `{"ip":"192.0.2.8"}`))
+		b.press("Ask")
+		b.says("user:bob")
+		b.at("/console/access/subjects", "Who may?")
+		b.curl(server.token(c))
+		b.press("user:bob")
+		b.says("✓ Allowed")
+		b.press("What else?")
+		b.at("/console/access/resources", "What may be done?")
+		b.says("document:plans/q1 draft")
+		b.curl(server.token(c))
+		b.fill("at", "yesterday")
+		b.press("Ask")
+		b.refused("at")
+		b.open("/console/access?subject=user:eve&action=view&resource=document:plans/q1+draft")
+		b.says("does not exclude the subject; it does now")
+		b.at("/console/access", "Access")
+	})
+
+	t.Run("Relations", func(t *testing.T) {
+		b := b.in(t)
+		b.open("/console/relations")
+		b.at("/console/relations", "Relations")
+		b.fill("resource_type", "nothing")
+		b.press("Find")
+		b.refused("resource_type")
+		b.fill("resource_type", "document", "external_id", "plans/q1 draft")
+		b.press("Find")
+		b.says("folder:2026")
+		b.at("/console/relations", "Relations")
+		if got := b.curl(server.token(c))[0]["data"].([]any); len(got) != 3 {
+			t.Errorf("the command lists %v", got)
+		}
+		b.press("Add a relation")
+		b.at("/console/relations/add", "Add a relation")
+		b.fill("subject", "user:dan", "relation", "reader", "resource", "document:plans/q1 draft")
+		b.press("Add")
+		b.refused("relation")
+		if kept := ask(b.browser, chromedp.Evaluate[string](`document.querySelector("[name=subject]").value`)); kept != "user:dan" {
+			t.Errorf("the form has forgotten what was typed: %q", kept)
+		}
+		b.fill("relation", "viewer", "expires_at", "soon")
+		b.press("Add")
+		b.refused("expires_at")
+		b.at("/console/relations/add", "Add a relation")
+		b.fill("expires_at", "2099-12-31T00:00:00Z")
+		b.press("Add")
+		b.says("Added.")
+		b.says("until 2099-12-31 00:00")
+		b.do(chromedp.Click(chromedp.Search(`//a[@aria-label="Remove user:dan as viewer of document:plans/q1 draft"]`)))
+		b.refused("context")
+		b.do(chromedp.SendKeys(chromedp.CSS("textarea"), `{"ip":"192.0.2.8"}`))
+		b.press("Compare")
+		b.says("These lose ")
+		if got := b.text("main section"); !strings.Contains(got, "user:dan") {
+			t.Errorf("the page says %s", got)
+		}
+		b.at("/console/relations/remove", "Remove this relation?")
+		b.curl(server.token(c))
+		b.press("Remove")
+		b.says("Removed.")
+		b.do(chromedp.Click(chromedp.Search(`//a[@aria-label="Remove user:eve as banned of document:plans/q1 draft"]`)))
+		b.says("These lose ") // the relation itself
+		b.fill("action", "viewer")
+		b.press("Compare")
+		b.refused("context")
+		b.at("/console/relations/remove", "Remove this relation?")
+		b.do(chromedp.SendKeys(chromedp.CSS("textarea"), `{"ip":"192.0.2.8"}`))
+		b.press("Compare")
+		b.says("These get ") // to remove an exclusion gives access
+		b.fill("action", "view", "subject_type", "nothing")
+		b.press("Compare")
+		b.refused("subject_type")
+		b.fill("subject_type", "group")
+		b.press("Compare")
+		b.says("Nobody loses or gets ")
+		b.press("Cancel")
+		b.browser.at("/console/relations", "Relations")
+	})
+
+	t.Run("by keyboard", func(t *testing.T) {
+		b := b.in(t)
+		b.open("/console")
+		b.tabTo("Skip to content")
+		b.tabTo("Users")
+		b.keys(kb.Enter)
+		b.at("/console/users", "Users")
+		b.tabTo("Words in address, name or attributes")
+		b.keys("bob" + kb.Enter)
+		b.do(chromedp.WaitNotPresent(chromedp.Search(`//a[.="ann@example.com"]`)))
+		b.tabTo("bob@example.com")
+		b.keys(kb.Enter)
+		b.browser.at("/console/users/"+bob, "bob@example.com")
+		b.tabTo("Disable")
+		b.keys(kb.Enter)
+		b.browser.at("/console/users/"+bob+"/disable", "Disable bob@example.com?")
+		b.tabTo("Disable")
+		b.keys(kb.Enter)
+		b.says("User disabled, and signed out everywhere.")
+		b.tabTo("Sign out")
+		b.keys(kb.Enter)
+		b.browser.at("/auth/sign-out", "Sign out?")
+		b.tabTo("Sign out")
+		b.keys(kb.Enter)
+		b.browser.at("/auth/sign-in", "Sign in")
+		b.open("/console/users")
+		b.browser.at("/auth/sign-in", "Sign in")
+	})
+
+	// A person without any right, and one with few.
+	t.Run("rights", func(t *testing.T) {
+		b := b.in(t)
+		b.fill("email", "ann@example.com", "password", "correct horse battery")
+		b.press("Sign in")
+		b.at("/console/users", "You have no administrative rights")
+		server.call(t, c, "POST", "groups/"+group+"/members", fmt.Sprintf(`{"user_id":%q}`, ann), 201)
+		b.open("/console") // with the next page, without a new sign-in
+		b.at("/console", "Overview")
+		if got := ask(b.browser, chromedp.Evaluate[string](`[...document.querySelectorAll("nav a")].map(e => e.textContent).join()`)); got != "Overview,Groups" {
+			t.Errorf("the areas are %s", got)
+		}
+		b.press("Groups")
+		b.press("Readers")
+		b.at("/console/groups/"+group, "Readers")
+		if ask(b.browser, chromedp.Evaluate[bool](`document.querySelector("main form, main a[href*=remove], main a[href*=users]") !== null`)) {
+			t.Error("the page offers what the person may not do")
+		}
+		b.open("/console/users")
+		b.at("/console/users", "You may not do this")
+		b.says("users:read")
+		b.open("/console/groups/" + group + "/remove?user=" + ann)
+		b.at("/console/groups/"+group+"/remove", "You may not do this")
+	})
+}
+
+// marked returns the boxes of the picture that belong to the proof, from left to right.
+func (b inspector) marked() string {
+	b.Helper()
+	return ask(b.browser, chromedp.Evaluate[string](`[...document.querySelectorAll(".box.proof")].sort((a, b) => a.getBBox().x - b.getBBox().x).map(e => [...e.querySelectorAll("text")].map(t => t.textContent).join(" ")).join(", ")`))
+}
+
+// in returns the inspector for a part of a test.
+func (b inspector) in(t *testing.T) inspector {
+	other := *b.browser
+	other.T = t
+	return inspector{&other, b.axe}
+}
