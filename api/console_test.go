@@ -15,7 +15,9 @@ import (
 func consoleIsClosed(t *testing.T, w *world, c *client) {
 	const xss = `"><script>alert(1)</script>`
 	ann := member(t, c, "ann@example.com")
-	group := c.want(t, 201, "", "POST", "/api/v1/groups", object{"slug": "admins", "name": xss, "description": xss, "scopes": []string{"users:read", "users:write", "groups:read", "groups:write", "resources:read", "resources:write"}}).data()["id"].(string)
+	group := c.want(t, 201, "", "POST", "/api/v1/groups", object{"slug": "admins", "name": xss, "description": xss, "scopes": []string{"users:read", "users:write", "groups:read", "groups:write", "resources:read", "resources:write", "applications:read", "applications:write", "webhooks:read", "webhooks:write"}}).data()["id"].(string)
+	app := c.want(t, 201, "", "POST", "/api/v1/applications", object{"name": xss, "description": xss, "type": "spa", "redirect_uris": []string{"https://x.example.com/"}}).data()["id"].(string)
+	hook, _ := subscribe(t, c, "https://hooks.example.com/x", object{"name": xss, "description": xss}, "*")
 	c.want(t, 200, "", "PATCH", "/api/v1/users/"+ann, object{"name": xss})
 	signed := signIn(t, c, "ann@example.com", secret, "complete").data()
 	token := signed["session_token"].(string)
@@ -44,6 +46,10 @@ func consoleIsClosed(t *testing.T, w *world, c *client) {
 		"/console/users/" + ann: 200, "/console/users/" + ann + "/disable": 200, "/console/users/" + url.PathEscape(xss): 404, "/console/users/..%2Fgroups": 404,
 		"/console/groups": 200, "/console/groups/" + group: 200, "/console/groups/" + group + "?user=" + url.QueryEscape(xss): 200,
 		"/console/groups/" + group + "/remove?user=" + ann: 200, "/console/groups/" + group + "/remove?user=" + url.QueryEscape(xss): 404, "/console/groups/" + url.PathEscape(xss): 404,
+		"/console/applications": 200, "/console/applications?type=" + url.QueryEscape(xss): 400, "/console/applications?q=" + url.QueryEscape(xss): 200, "/console/applications/" + app: 200,
+		"/console/applications/" + app + "/disable": 200, "/console/applications/" + url.PathEscape(xss): 404,
+		"/console/webhooks": 200, "/console/webhooks?state=" + url.QueryEscape(xss): 400, "/console/webhooks/" + hook: 200, "/console/webhooks/" + hook + "?status=" + url.QueryEscape(xss): 400,
+		"/console/webhooks/" + url.PathEscape(xss): 404,
 	} {
 		p := get(target, token)
 		equal(t, target, p.status, status)
@@ -66,7 +72,7 @@ func consoleIsClosed(t *testing.T, w *world, c *client) {
 	state := func() any { return c.want(t, 200, "", "GET", "/api/v1/users/"+bob, nil).data()["state"] }
 	for _, header := range []http.Header{{"Sec-Fetch-Site": {"cross-site"}}, {"Sec-Fetch-Site": {"same-site"}}, {"Origin": {"https://evil.test"}}} {
 		header["Cookie"] = []string{"__Host-sid=" + token}
-		for target, form := range map[string]url.Values{"/console/users/" + bob + "/disable": {}, "/console/groups/" + group: {"user": {bob}}, "/console/groups/" + group + "/remove": {"user": {ann}}} {
+		for target, form := range map[string]url.Values{"/console/users/" + bob + "/disable": {}, "/console/groups/" + group: {"user": {bob}}, "/console/groups/" + group + "/remove": {"user": {ann}}, "/console/applications/" + app + "/disable": {}, "/console/webhooks/" + hook + "/test": {}} {
 			equal(t, "from another site", c.visit(t, "POST", target, header, form).status, 403)
 		}
 	}
@@ -77,14 +83,19 @@ func consoleIsClosed(t *testing.T, w *world, c *client) {
 	equal(t, "state", state(), "disabled")
 
 	// Operations refuse what a page does not offer.
-	c.want(t, 200, "", "PATCH", "/api/v1/groups/"+group, object{"scopes": []string{"users:read", "groups:read"}})
-	for target, form := range map[string]url.Values{"/console/users/" + bob + "/enable": {}, "/console/groups/" + group: {"user": {bob}}, "/console/groups/" + group + "/remove": {"user": {ann}}} {
+	c.want(t, 200, "", "PATCH", "/api/v1/groups/"+group, object{"scopes": []string{"users:read", "groups:read", "applications:read", "webhooks:read"}})
+	for target, form := range map[string]url.Values{
+		"/console/applications/" + app + "/disable": {}, "/console/webhooks/" + hook + "/test": {}, "/console/webhooks/" + hook + "/replay": {}, "/console/webhooks/" + hook + "/redeliver": {"delivery": {"dlv_none"}},
+		"/console/users/" + bob + "/enable": {}, "/console/groups/" + group: {"user": {bob}}, "/console/groups/" + group + "/remove": {"user": {ann}},
+	} {
 		p := c.visit(t, "POST", target, asBrowser(token), form)
 		equal(t, target, []any{p.status, strings.Contains(p.html, ":write, which you do not have")}, []any{403, true})
 	}
 	equal(t, "state", state(), "disabled")
-	if p := get("/console/users/"+bob, token); p.status != 200 || strings.Contains(p.html, "<form") {
-		t.Errorf("a page offers what the person may not do: %d\n%s", p.status, p.html)
+	for _, target := range []string{"/console/users/" + bob, "/console/applications/" + app, "/console/webhooks/" + hook} {
+		if p := get(target, token); p.status != 200 || strings.Contains(p.html, `method="post"`) || strings.Contains(p.html, "/disable") {
+			t.Errorf("a page offers what the person may not do: %d\n%s", p.status, p.html)
+		}
 	}
 
 	// What ends the session ends the console.

@@ -85,6 +85,16 @@ func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler
 		relationsPage:                     {"GET": findRelations},
 		addPage:                           {"GET": addForm, "POST": add},
 		removePage:                        {"GET": removeForm, "POST": remove},
+
+		applicationsPage:                               {"GET": applications},
+		applicationsPage + "/{application_id}":         {"GET": application},
+		applicationsPage + "/{application_id}/disable": {"GET": disableApplicationForm, "POST": disableApplication},
+		applicationsPage + "/{application_id}/enable":  {"GET": application, "POST": enableApplication},
+		webhooksPage:                                  {"GET": subscriptions},
+		webhooksPage + "/{subscription_id}":           {"GET": subscription},
+		webhooksPage + "/{subscription_id}/test":      {"GET": subscription, "POST": testSubscription},
+		webhooksPage + "/{subscription_id}/replay":    {"GET": subscription, "POST": replayDeadLetter},
+		webhooksPage + "/{subscription_id}/redeliver": {"GET": subscription, "POST": redeliver},
 	}
 	routes := map[string]map[string]http.Handler{}
 	for path, methods := range pages {

@@ -19,8 +19,10 @@ type area struct {
 var areas = []area{
 	{"Users", usersPage, "Find users, see their sessions and second factors, disable and enable them.", "users:read"},
 	{"Groups", groupsPage, "See groups and their scopes, and change who is a member.", "groups:read"},
+	{"Applications", applicationsPage, "See which applications get tokens, with which scopes and at which addresses; disable and enable them.", "applications:read"},
 	{"Access", accessPage, "Ask whether a subject may do something to a resource, and see why.", "resources:read"},
 	{"Relations", relationsPage, "Find relations, add them, and see whose access changes before you remove one.", "resources:read"},
+	{"Webhooks", webhooksPage, "See the receivers of events and what was delivered to them; send events again.", "webhooks:read"},
 }
 
 // link is an entry of the navigation.

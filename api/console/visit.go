@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"math"
 	"net/http"
 	"net/url"
 	"strings"
@@ -284,6 +285,12 @@ var notices = map[string]string{
 	"added":    "Added.",
 	"existed":  "The user was a member before.",
 	"removed":  "Removed.",
+
+	"app-disabled": "Application disabled.",
+	"app-enabled":  "Application enabled.",
+	"tested":       "Test event queued.",
+	"redelivered":  "Delivery queued.",
+	"replayed":     "Dead letters queued.",
 }
 
 // functions are the functions of the templates.
@@ -295,6 +302,20 @@ var functions = template.FuncMap{
 			return ""
 		}
 		return at.UTC().Format("2 January 2006, 15:04 UTC")
+	},
+	"duration": func(seconds float64) string {
+		for _, unit := range []struct {
+			name    string
+			seconds float64
+		}{{"day", 86400}, {"hour", 3600}, {"minute", 60}} {
+			switch n := seconds / unit.seconds; {
+			case n == 1:
+				return "1 " + unit.name
+			case n > 1 && n == math.Trunc(n):
+				return fmt.Sprintf("%.0f %ss", n, unit.name)
+			}
+		}
+		return fmt.Sprintf("%.0f seconds", seconds)
 	},
 	// segment escapes an id for a path.
 	"segment": url.PathEscape,

@@ -3,11 +3,15 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -228,6 +232,96 @@ func TestConsole(t *testing.T) {
 		b.press("Remove")
 		b.says("Removed.")
 		b.says("None.")
+	})
+
+	t.Run("Applications", func(t *testing.T) {
+		b := b.in(t)
+		body, err := json.Marshal(map[string]any{"name": "Shop", "description": hostile, "type": "spa", "redirect_uris": []string{"https://shop.example.com/back"}, "allowed_scopes": []string{"openid", "profile"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := server.call(t, c, "POST", "applications", string(body), 201)["id"].(string)
+		page := "/console/applications/" + id
+		b.open("/console/applications")
+		b.fill("q", "nothing")
+		b.press("Search")
+		b.says("No applications match.")
+		b.fill("q", strings.Repeat("é", 150)) // too many bytes
+		b.press("Search")
+		b.refused("q")
+		b.at("/console/applications", "Applications")
+		b.fill("q", "shop")
+		b.press("Search")
+		b.at("/console/applications", "Applications")
+		if got := b.curl(server.token(c))[0]["data"].([]any); len(got) != 1 {
+			t.Errorf("the command lists %v", got)
+		}
+		b.press("Shop")
+		b.at(page, "Shop")
+		b.says("https://shop.example.com/back")
+		b.says("valid for 30 days")
+		b.curl(server.token(c))
+		b.press("Disable")
+		b.at(page+"/disable", "Disable Shop?")
+		b.press("Disable")
+		b.says("Application disabled.")
+		if got := server.call(t, c, "GET", "applications/"+id, "", 200)["state"]; got != "disabled" {
+			t.Errorf("the state is %v", got)
+		}
+		b.press("Enable")
+		b.says("Application enabled.")
+	})
+
+	t.Run("Webhooks", func(t *testing.T) {
+		b := b.in(t)
+		var fails atomic.Bool
+		receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if fails.Load() {
+				w.WriteHeader(http.StatusTeapot)
+			}
+		}))
+		defer receiver.Close()
+		id := server.call(t, c, "POST", "webhooks/subscriptions", fmt.Sprintf(`{"name":"Shop","url":%q,"events":["group.*"]}`, receiver.URL), 201)["id"].(string)
+		page := "/console/webhooks/" + id
+		// until repeats a page until it says something.
+		until := func(words string) {
+			t.Helper()
+			for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+				b.open(page)
+				if strings.Contains(b.text("main"), words) {
+					return
+				}
+				if time.Now().After(deadline) {
+					t.Fatalf("the page does not say %q:\n%s", words, b.text("main"))
+				}
+			}
+		}
+		b.open("/console/webhooks")
+		b.at("/console/webhooks", "Webhooks")
+		b.press("Shop")
+		b.at(page, "Shop")
+		b.press("Send a test event")
+		b.says("Test event queued.")
+		until("200 ")
+		b.says("test.ping")
+		b.at(page, "Shop")
+		b.curl(server.token(c))
+		b.press("Deliver again")
+		b.says("Delivery queued.")
+
+		// What could not be delivered when the subscription was disabled is a dead letter.
+		fails.Store(true)
+		b.press("Send a test event")
+		b.says("Test event queued.")
+		until("418")
+		server.call(t, c, "POST", "webhooks/subscriptions/"+id+"/disable", "", 200)
+		until("subscription_disabled")
+		b.at(page, "Shop")
+		server.call(t, c, "POST", "webhooks/subscriptions/"+id+"/enable", "", 200)
+		fails.Store(false)
+		b.press("Deliver all again")
+		b.says("Dead letters queued.")
+		until("None.")
 	})
 
 	t.Run("Access", func(t *testing.T) {

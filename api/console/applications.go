@@ -1,0 +1,77 @@
+package console
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+
+	"stonetown/api/inprocess"
+)
+
+const applicationsPage = "/console/applications"
+
+func applications(v *visit) error {
+	const title = "Applications"
+	q, typ, state := v.form("q"), v.form("type"), v.form("state")
+	data := object{"Q": q, "Type": typ, "State": state, "Types": []string{"spa", "native", "server", "m2m", "saml"}, "States": []string{"enabled", "disabled"}}
+	filter := []string{"q", q, "type", typ, "state", state}
+	a, err := v.read(http.MethodGet, query("/api/v1/applications", append(filter, "cursor", v.form("cursor"))...), nil)
+	v.paged(data, a.Meta, applicationsPage, filter...)
+	if e, ok := errors.AsType[*inprocess.Error](err); ok && e.Status == http.StatusBadRequest {
+		return v.again("applications.html", title, data, faultOf(e, "q", "q", "type", "type", "state", "state"))
+	}
+	if err != nil {
+		return err
+	}
+	data["Applications"] = a.Data
+	return v.show("applications.html", title, data)
+}
+
+// applicationPath returns the path of the operations on the application of a page.
+func (v *visit) applicationPath() string {
+	return "/api/v1/applications/" + url.PathEscape(v.variable("application_id"))
+}
+
+// applicationPage returns the path of the page of the application.
+func (v *visit) applicationPage() string {
+	return applicationsPage + "/" + url.PathEscape(v.variable("application_id"))
+}
+
+func application(v *visit) error {
+	a, err := v.one(v.applicationPath())
+	if err != nil {
+		return err
+	}
+	name, _ := a["name"].(string)
+	return v.show("application.html", name, object{"Application": a, "Write": v.may("applications:write")})
+}
+
+// disableApplicationForm asks for a confirmation.
+func disableApplicationForm(v *visit) error {
+	if err := v.require("applications:write"); err != nil {
+		return err
+	}
+	a, err := v.call(http.MethodGet, v.applicationPath(), nil)
+	if err != nil {
+		return err
+	}
+	app, _ := a.Data.(object)
+	name, _ := app["name"].(string)
+	v.calls = append(v.calls, call{http.MethodPost, v.applicationPath() + "/disable", nil})
+	return v.show("confirm.html", "Disable "+name+"?", object{
+		"Text": "The application gets no new tokens until it is enabled again. Access tokens that it has are good until they expire. Nothing is deleted.", "Button": "Disable", "Action": v.applicationPage() + "/disable", "Cancel": v.applicationPage(), "Fields": object{},
+	})
+}
+
+func disableApplication(v *visit) error { return v.changeApplication("disable", "app-disabled") }
+
+func enableApplication(v *visit) error { return v.changeApplication("enable", "app-enabled") }
+
+// changeApplication changes the state of the application and returns to its page.
+func (v *visit) changeApplication(operation, done string) error {
+	if _, err := v.call(http.MethodPost, v.applicationPath()+"/"+operation, nil); err != nil {
+		return err
+	}
+	v.redirect(v.applicationPage() + "?done=" + done)
+	return nil
+}

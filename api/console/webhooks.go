@@ -1,0 +1,94 @@
+package console
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+
+	"stonetown/api/inprocess"
+)
+
+const webhooksPage = "/console/webhooks"
+
+func subscriptions(v *visit) error {
+	const title = "Webhooks"
+	state := v.form("state")
+	data := object{"State": state, "States": []string{"enabled", "disabled"}}
+	a, err := v.read(http.MethodGet, query("/api/v1/webhooks/subscriptions", "state", state, "cursor", v.form("cursor")), nil)
+	v.paged(data, a.Meta, webhooksPage, "state", state)
+	if e, ok := errors.AsType[*inprocess.Error](err); ok && e.Status == http.StatusBadRequest {
+		return v.again("webhooks.html", title, data, faultOf(e, "state", "state"))
+	}
+	if err != nil {
+		return err
+	}
+	data["Subscriptions"] = a.Data
+	return v.show("webhooks.html", title, data)
+}
+
+// subscriptionPath returns the path of the operations on the subscription of a page.
+func (v *visit) subscriptionPath() string {
+	return "/api/v1/webhooks/subscriptions/" + url.PathEscape(v.variable("subscription_id"))
+}
+
+// subscriptionPage returns the path of the page of the subscription.
+func (v *visit) subscriptionPage() string {
+	return webhooksPage + "/" + url.PathEscape(v.variable("subscription_id"))
+}
+
+// subscription shows a subscription with its deliveries, the newest first, and its dead letters.
+func subscription(v *visit) error {
+	s, err := v.one(v.subscriptionPath())
+	if err != nil {
+		return err
+	}
+	name, _ := s["name"].(string)
+	status := v.form("status")
+	data := object{
+		"Subscription": s, "Write": v.may("webhooks:write"), "Status": status,
+		"Statuses": []string{"pending", "retrying", "delivered", "dead_lettered", "cancelled"},
+	}
+	a, err := v.read(http.MethodGet, v.subscriptionPath()+"/dlq", nil)
+	if err != nil {
+		return err
+	}
+	data["DeadLetters"], data["MoreDeadLetters"] = a.Data, a.Meta.NextCursor != ""
+	a, err = v.read(http.MethodGet, query(v.subscriptionPath()+"/deliveries", "status", status, "cursor", v.form("cursor")), nil)
+	v.paged(data, a.Meta, v.subscriptionPage(), "status", status)
+	if e, ok := errors.AsType[*inprocess.Error](err); ok && e.Status == http.StatusBadRequest {
+		return v.again("webhook.html", name, data, faultOf(e, "status", "status"))
+	}
+	if err != nil {
+		return err
+	}
+	data["Deliveries"] = a.Data
+	return v.show("webhook.html", name, data)
+}
+
+// testSubscription sends a test event.
+func testSubscription(v *visit) error {
+	return v.deliver(v.subscriptionPath()+"/test", nil, "tested")
+}
+
+// replayDeadLetter delivers a dead letter again or, without an id, all of them.
+func replayDeadLetter(v *visit) error {
+	body := object{}
+	if entry := v.form("entry"); entry != "" {
+		body["entry_ids"] = []string{entry}
+	}
+	return v.deliver(v.subscriptionPath()+"/dlq/replay", body, "replayed")
+}
+
+// redeliver repeats a delivery.
+func redeliver(v *visit) error {
+	return v.deliver("/api/v1/webhooks/deliveries/"+url.PathEscape(v.form("delivery"))+"/redeliver", nil, "redelivered")
+}
+
+// deliver calls an operation that delivers something, and returns to the page of the subscription.
+func (v *visit) deliver(path string, body any, done string) error {
+	if _, err := v.call(http.MethodPost, path, body); err != nil {
+		return err
+	}
+	v.redirect(v.subscriptionPage() + "?done=" + done)
+	return nil
+}
