@@ -134,10 +134,14 @@ func (p *printer) operand(rw schema.Rewrite, beside bool) string {
 		}
 		p.link(rw.Tupleset)
 		return rw.Computed + " from " + rw.Tupleset
-	case schema.Union:
-		text, beside = p.union(rw.Children), beside && len(rw.Children) > 1
-	case schema.Intersection:
-		text, beside = p.list(importer.Flat(schema.Intersection, rw.Children), " and "), beside && len(rw.Children) > 1
+	case schema.Union, schema.Intersection:
+		operands := importer.Flat(rw.Kind, rw.Children)
+		if len(operands) == 1 {
+			return p.operand(operands[0], beside)
+		}
+		if text = p.union(operands); rw.Kind == schema.Intersection {
+			text = p.list(operands, " and ")
+		}
 	case schema.Exclusion:
 		text = p.list([]schema.Rewrite{*rw.Base, *rw.Subtract}, " but not ")
 	}

@@ -123,10 +123,14 @@ func (p *printer) operand(rw schema.Rewrite, beside bool) string {
 			return fmt.Sprintf("%s.all(%s)", rw.Tupleset, rw.Computed)
 		}
 		return rw.Tupleset + "->" + rw.Computed
-	case schema.Union:
-		text, beside = p.union(rw.Children), beside && len(rw.Children) > 1
-	case schema.Intersection:
-		text, beside = p.list(importer.Flat(schema.Intersection, rw.Children), " & "), beside && len(rw.Children) > 1
+	case schema.Union, schema.Intersection:
+		operands := importer.Flat(rw.Kind, rw.Children)
+		if len(operands) == 1 {
+			return p.operand(operands[0], beside)
+		}
+		if text = p.union(operands); rw.Kind == schema.Intersection {
+			text = p.list(operands, " & ")
+		}
 	case schema.Exclusion:
 		text = p.list([]schema.Rewrite{*rw.Base, *rw.Subtract}, " - ")
 	}
