@@ -74,12 +74,16 @@ func openBrowser(t *testing.T, server *running, more ...chromedp.ExecAllocatorOp
 	return b
 }
 
-// do runs actions within a time limit.
+// do runs actions within a time limit, and again if the page was replaced meanwhile.
 func (b *browser) do(actions ...chromedp.Action[chromedp.Void]) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, pagePatience)
 	defer cancel()
-	if err := chromedp.Do(ctx, actions...); err != nil {
+	err := chromedp.Do(ctx, actions...)
+	for err != nil && strings.Contains(err.Error(), "Could not find node with given id") {
+		err = chromedp.Do(ctx, actions...)
+	}
+	if err != nil {
 		b.failed(err)
 	}
 }
