@@ -40,6 +40,9 @@ func TestCompose(t *testing.T) {
 	if subnet := p.Networks["front"].Ipam.Config[0].Subnet; *s.Environment["STONETOWN_TRUSTED_PROXIES"] != subnet {
 		t.Errorf("trusted_proxies is %s, and the network of the proxy %s", *s.Environment["STONETOWN_TRUSTED_PROXIES"], subnet)
 	}
+	if *s.Environment["STONETOWN_MASTER_KEY_FILE"] != "/run/secrets/master-key" || len(s.Secrets) != 1 || s.Secrets[0].Source != "master-key" {
+		t.Errorf("the master key: %v, %v", *s.Environment["STONETOWN_MASTER_KEY_FILE"], s.Secrets)
+	}
 	if !s.ReadOnly || !slices.Equal(s.CapDrop, []string{"ALL"}) {
 		t.Errorf("the root is writable or there are capabilities: %v, %v", s.ReadOnly, s.CapDrop)
 	}
@@ -57,7 +60,7 @@ func TestCompose(t *testing.T) {
 func TestComposePostgreSQL(t *testing.T) {
 	p := load(t, "compose.yaml", "compose.postgres.yaml")
 	s := p.Services["stonetown"]
-	if *s.Deploy.Replicas != 2 || *s.Environment["STONETOWN_DATABASE_URL_FILE"] != "/run/secrets/database-url" || len(s.Secrets) != 1 {
+	if *s.Deploy.Replicas != 2 || *s.Environment["STONETOWN_DATABASE_URL_FILE"] != "/run/secrets/database-url" || len(s.Secrets) != 2 {
 		t.Errorf("%+v", s)
 	}
 	if !s.ReadOnly || len(s.Networks) != 2 {
