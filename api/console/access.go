@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"stonetown/api/inprocess"
+	"stonetown/internal/notation"
 )
 
 const (
@@ -22,6 +23,12 @@ const (
 const (
 	depth     = 10
 	relations = 500
+)
+
+// The messages about texts that are not valid.
+const (
+	notRef     = "A resource is type:id, such as document:q3."
+	notSubject = "A subject is type:id or type:id#relation, such as user:ann or group:staff#member."
 )
 
 // typed returns the fields of a question as they were typed.
@@ -40,13 +47,13 @@ func (v *visit) question(fields ...string) (object, *fault) {
 		text := strings.TrimSpace(v.form(name))
 		switch name {
 		case "subject":
-			s, ok := parseSubject(text)
+			s, ok := notation.ParseSubject(text)
 			if !ok {
 				return nil, invalid(name, notSubject)
 			}
 			body[name] = s
 		case "resource":
-			r, ok := parseRef(text)
+			r, ok := notation.ParseRef(text)
 			if !ok {
 				return nil, invalid(name, notRef)
 			}
@@ -81,7 +88,7 @@ func (v *visit) values() (values object, f *fault) {
 	}
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber() // numbers are sent as they were typed
-	if !decodeAll(decoder, &values) || values == nil {
+	if !notation.DecodeAll(decoder, &values) || values == nil {
 		return nil, invalid("context", `Values for conditions are a JSON object, such as {"ip": "192.0.2.7"}.`)
 	}
 	return values, nil
@@ -130,17 +137,17 @@ type decision struct {
 	Denial  *struct {
 		Ways []struct {
 			Relations []struct {
-				Resource  ref        `json:"resource"`
-				Relation  string     `json:"relation"`
-				Subject   subject    `json:"subject"`
-				State     string     `json:"state"`
-				ExpiresAt string     `json:"expires_at"`
-				Condition *condition `json:"condition"`
+				Resource  notation.Ref     `json:"resource"`
+				Relation  string           `json:"relation"`
+				Subject   notation.Subject `json:"subject"`
+				State     string           `json:"state"`
+				ExpiresAt string           `json:"expires_at"`
+				Condition *condition       `json:"condition"`
 			} `json:"relations"`
 			Exclusions []struct {
-				Resource ref      `json:"resource"`
-				Relation string   `json:"relation"`
-				Reasons  []reason `json:"reasons"`
+				Resource notation.Ref `json:"resource"`
+				Relation string       `json:"relation"`
+				Reasons  []reason     `json:"reasons"`
 			} `json:"exclusions"`
 		} `json:"ways"`
 		Truncated bool `json:"truncated"`
@@ -220,8 +227,8 @@ func ask(v *visit) error {
 	}
 	data["Decision"], data["Revision"] = d, at
 	data["Link"] = query(accessPage, "subject", v.form("subject"), "action", v.form("action"), "resource", v.form("resource"), "context", v.form("context"), "at", at)
-	data["Subjects"] = query(subjectsPage, "resource", v.form("resource"), "action", v.form("action"), "subject_type", body["subject"].(subject).Type, "context", v.form("context"), "at", at)
-	data["Resources"] = query(resourcesPage, "subject", v.form("subject"), "action", v.form("action"), "type", body["resource"].(ref).Type, "context", v.form("context"), "at", at)
+	data["Subjects"] = query(subjectsPage, "resource", v.form("resource"), "action", v.form("action"), "subject_type", body["subject"].(notation.Subject).Type, "context", v.form("context"), "at", at)
+	data["Resources"] = query(resourcesPage, "subject", v.form("subject"), "action", v.form("action"), "type", body["resource"].(notation.Ref).Type, "context", v.form("context"), "at", at)
 	a, err := v.read(http.MethodPost, "/api/v1/resources/expand", object{"resource": body["resource"], "action": body["action"], "at": at, "depth": depth, "limit": relations})
 	if e, ok := errors.AsType[*inprocess.Error](err); ok && e.Status < http.StatusInternalServerError {
 		data["Missing"] = faultOf(e).text // the decision is an answer all the same
@@ -234,7 +241,7 @@ func ask(v *visit) error {
 	if err := decode(a.Data, &root); err != nil {
 		return err
 	}
-	p := newPicture(&root, body["subject"].(subject), d.Reasons)
+	p := newPicture(&root, body["subject"].(notation.Subject), d.Reasons)
 	data["Tree"], data["Graph"] = p.tree, p.layOut()
 	return v.show("access.html", title, data)
 }
@@ -275,7 +282,7 @@ func (v *visit) list(name, title, page, path string, asked ...string) error {
 		return err
 	}
 	var items []struct {
-		subject
+		notation.Subject
 		ExternalID string `json:"external_id"`
 		Excluded   bool   `json:"excluded"`
 	}
@@ -290,10 +297,10 @@ func (v *visit) list(name, title, page, path string, asked ...string) error {
 	list := []item{}
 	for _, i := range items {
 		if i.ExternalID != "" {
-			r := ref{i.Type, i.ExternalID}
+			r := notation.Ref{Type: i.Type, ExternalID: i.ExternalID}
 			list = append(list, item{r.String(), query(accessPage, "subject", v.form("subject"), "action", v.form("action"), "resource", r.String(), "context", v.form("context"), "at", v.form("at")), false})
 		} else {
-			list = append(list, item{i.subject.String(), query(accessPage, "subject", i.Typed(), "action", v.form("action"), "resource", v.form("resource"), "context", v.form("context"), "at", v.form("at")), i.Excluded})
+			list = append(list, item{i.Subject.String(), query(accessPage, "subject", i.Text(), "action", v.form("action"), "resource", v.form("resource"), "context", v.form("context"), "at", v.form("at")), i.Excluded})
 		}
 	}
 	data["Items"], data["Revision"] = list, a.Meta.ConsistencyToken

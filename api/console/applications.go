@@ -63,15 +63,10 @@ func disableApplicationForm(v *visit) error {
 	})
 }
 
-func disableApplication(v *visit) error { return v.changeApplication("disable", "app-disabled") }
+func disableApplication(v *visit) error {
+	return v.act(v.applicationPath()+"/disable", nil, v.applicationPage(), "app-disabled")
+}
 
-func enableApplication(v *visit) error { return v.changeApplication("enable", "app-enabled") }
-
-// changeApplication changes the state of the application and returns to its page.
-func (v *visit) changeApplication(operation, done string) error {
-	if _, err := v.call(http.MethodPost, v.applicationPath()+"/"+operation, nil); err != nil {
-		return err
-	}
-	v.redirect(v.applicationPage() + "?done=" + done)
-	return nil
+func enableApplication(v *visit) error {
+	return v.act(v.applicationPath()+"/enable", nil, v.applicationPage(), "app-enabled")
 }

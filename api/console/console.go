@@ -17,12 +17,10 @@ package console
 import (
 	"context"
 	"embed"
-	"errors"
 	"fmt"
 	"html/template"
 	"io/fs"
 	"net/http"
-	"path"
 	"strings"
 
 	"stonetown/api/web"
@@ -67,8 +65,9 @@ const home = "/console"
 
 // Routes returns the pages by path and method. wrap adds the pipeline of all requests to a page.
 func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler) http.Handler) (map[string]map[string]http.Handler, error) {
-	if err := h.parse(); err != nil {
-		return nil, err
+	var err error
+	if h.templates, err = web.ParseTemplates(files, functions); err != nil {
+		return nil, fmt.Errorf("console: %w", err)
 	}
 	pages := map[string]map[string]page{
 		home:                              {"GET": overview},
@@ -117,28 +116,6 @@ func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler
 	return routes, nil
 }
 
-// parse parses the templates, each with the layout.
-func (h *Handlers) parse() error {
-	h.templates = map[string]*template.Template{}
-	layout, err := template.New("layout.html").Funcs(functions).ParseFS(files, "templates/layout.html")
-	if err != nil {
-		return fmt.Errorf("console: %w", err)
-	}
-	names, err := fs.Glob(files, "templates/*.html")
-	if err != nil {
-		return fmt.Errorf("console: %w", err)
-	}
-	for _, name := range names {
-		if h.templates[path.Base(name)], err = layout.Clone(); err == nil {
-			_, err = h.templates[path.Base(name)].ParseFS(files, name)
-		}
-		if err != nil {
-			return fmt.Errorf("console: %w", err)
-		}
-	}
-	return nil
-}
-
 // maxForm bounds the body of a form, in bytes.
 const maxForm = 64 << 10
 
@@ -146,13 +123,11 @@ const maxForm = 64 << 10
 func (h *Handlers) handler(p page) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v := &visit{handlers: h, w: w, r: r, info: web.InfoOf(r.Context())}
-		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-		err := r.ParseForm()
-		if _, large := errors.AsType[*http.MaxBytesError](err); large {
-			err = &web.Error{Status: http.StatusRequestEntityTooLarge, Code: "payload_too_large", Message: fmt.Sprintf("the form must have at most %d KiB", maxForm>>10)}
-		} else if err != nil {
-			err = &web.Error{Status: http.StatusBadRequest, Code: "validation_failed", Message: "the form is not valid"}
-		} else if err = v.enter(); err == nil {
+		err := web.ReadForm(w, r, maxForm)
+		if err == nil {
+			err = v.enter()
+		}
+		if err == nil {
 			err = p(v)
 		}
 		if err != nil {

@@ -5,31 +5,33 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"stonetown/internal/notation"
 )
 
 // treeNode is a node of an expansion, as the operation returns it.
 type treeNode struct {
-	Kind     string      `json:"kind"`
-	Resource ref         `json:"resource"`
-	Relation string      `json:"relation"`
-	Tupleset string      `json:"tupleset"`
-	Mode     string      `json:"mode"`
-	Subjects []treeFact  `json:"subjects"`
-	Links    []treeFact  `json:"links"`
-	Children []*treeNode `json:"children"`
-	Cut      string      `json:"cut"`
-	Next     string      `json:"next_cursor"`
+	Kind     string       `json:"kind"`
+	Resource notation.Ref `json:"resource"`
+	Relation string       `json:"relation"`
+	Tupleset string       `json:"tupleset"`
+	Mode     string       `json:"mode"`
+	Subjects []treeFact   `json:"subjects"`
+	Links    []treeFact   `json:"links"`
+	Children []*treeNode  `json:"children"`
+	Cut      string       `json:"cut"`
+	Next     string       `json:"next_cursor"`
 }
 
 // treeFact is the subject of a relation in an expansion.
 type treeFact struct {
-	Subject   subject    `json:"subject"`
-	ExpiresAt string     `json:"expires_at"`
-	Condition *condition `json:"condition"`
+	Subject   notation.Subject `json:"subject"`
+	ExpiresAt string           `json:"expires_at"`
+	Condition *condition       `json:"condition"`
 }
 
 // who returns the subject as the steps of a proof name it: a group means its members.
-func (f treeFact) who() subject {
+func (f treeFact) who() notation.Subject {
 	s := f.Subject
 	if s.Type == "group" && s.Relation == "" && s.ID != "*" {
 		s.Relation = "member"
@@ -41,7 +43,7 @@ func (f treeFact) who() subject {
 func (n *treeNode) name() string { return n.Resource.String() + "#" + n.Relation }
 
 // below returns the expansion of a set among the children; nil: it was not expanded.
-func (n *treeNode) below(resource ref, relation string) *treeNode {
+func (n *treeNode) below(resource notation.Ref, relation string) *treeNode {
 	for _, c := range n.Children {
 		if c.Resource == resource && (relation == "" || c.Relation == relation) {
 			return c
@@ -116,7 +118,7 @@ const maxBoxes = 150
 
 // newPicture draws an expansion, with the proof that has some steps for a subject; none: the check
 // is denied.
-func newPicture(root *treeNode, asked subject, proof []reason) *picture {
+func newPicture(root *treeNode, asked notation.Subject, proof []reason) *picture {
 	p := &picture{used: map[string]bool{}, holds: map[*treeNode]bool{}, drawn: map[string]bool{}, boxes: map[string]*box{}, known: map[string]*line{}}
 	for _, r := range proof {
 		p.used[r.Via] = true
@@ -182,14 +184,14 @@ func (p *picture) provesFact(n *treeNode, f treeFact) bool {
 	if !p.used[n.name()+"@"+f.who().String()] {
 		return false
 	}
-	below := n.below(ref{f.Subject.Type, f.Subject.ID}, f.who().Relation)
+	below := n.below(notation.Ref{Type: f.Subject.Type, ExternalID: f.Subject.ID}, f.who().Relation)
 	return f.who().Relation == "" || p.asked == f.who().String() || below != nil && p.proves(below)
 }
 
 // provesLink reports whether the proof uses a link to another resource.
 func (p *picture) provesLink(n *treeNode, f treeFact) bool {
 	set := n.Resource.String() + "#" + n.Tupleset
-	below := n.below(ref{f.Subject.Type, f.Subject.ID}, "")
+	below := n.below(notation.Ref{Type: f.Subject.Type, ExternalID: f.Subject.ID}, "")
 	return below != nil && (p.used[set+"@"+f.who().String()] || n.Mode == "all" && p.used[set]) && p.proves(below)
 }
 
@@ -198,7 +200,7 @@ func (p *picture) expand(n *treeNode, from *box, s style) (all []branch) {
 	switch n.Kind {
 	case "this":
 		all = p.facts(n, n.Subjects, from, s, p.provesFact, func(f treeFact) (string, *treeNode) {
-			return "direct", n.below(ref{f.Subject.Type, f.Subject.ID}, f.who().Relation)
+			return "direct", n.below(notation.Ref{Type: f.Subject.Type, ExternalID: f.Subject.ID}, f.who().Relation)
 		})
 	case "self":
 		for _, f := range n.Subjects {
@@ -206,7 +208,7 @@ func (p *picture) expand(n *treeNode, from *box, s style) (all []branch) {
 		}
 	case "computed":
 		for _, c := range n.Children {
-			all = append(all, p.follow(from, subject{c.Resource.Type, c.Resource.ID, c.Relation}, c, branch{How: "includes", Proof: s.proof}, s))
+			all = append(all, p.follow(from, notation.Subject{Type: c.Resource.Type, ID: c.Resource.ExternalID, Relation: c.Relation}, c, branch{How: "includes", Proof: s.proof}, s))
 		}
 	case "tuple_to_userset":
 		how := "via " + n.Tupleset
@@ -214,7 +216,7 @@ func (p *picture) expand(n *treeNode, from *box, s style) (all []branch) {
 			how = "via every " + n.Tupleset
 		}
 		all = p.facts(n, n.Links, from, s, p.provesLink, func(f treeFact) (string, *treeNode) {
-			return how, n.below(ref{f.Subject.Type, f.Subject.ID}, "")
+			return how, n.below(notation.Ref{Type: f.Subject.Type, ExternalID: f.Subject.ID}, "")
 		})
 	case "exclusion":
 		for i, c := range n.Children {
@@ -249,7 +251,7 @@ func (p *picture) facts(n *treeNode, facts []treeFact, from *box, s style, prove
 		}
 		target := f.who()
 		if below != nil {
-			target = subject{below.Resource.Type, below.Resource.ID, below.Relation}
+			target = notation.Subject{Type: below.Resource.Type, ID: below.Resource.ExternalID, Relation: below.Relation}
 		}
 		all = append(all, p.follow(from, target, below, b, s))
 	}
@@ -264,7 +266,7 @@ func (p *picture) facts(n *treeNode, facts []treeFact, from *box, s style, prove
 }
 
 // follow draws a line to a subject, or to the set of those who have a relation, and what is in that.
-func (p *picture) follow(from *box, to subject, n *treeNode, b branch, s style) branch {
+func (p *picture) follow(from *box, to notation.Subject, n *treeNode, b branch, s style) branch {
 	b.Name, b.Except = to.String(), s.except
 	if s.all {
 		b.How = "and " + b.How
@@ -283,7 +285,7 @@ func (p *picture) follow(from *box, to subject, n *treeNode, b branch, s style) 
 		case n != nil:
 			target = p.set(n)
 		case to.Relation != "":
-			target = p.box(b.Name, subject{Type: to.Type, ID: to.ID}.String(), to.Relation, "set")
+			target = p.box(b.Name, notation.Subject{Type: to.Type, ID: to.ID}.String(), to.Relation, "set")
 		case to.ID == "*":
 			target = p.box(b.Name, "every "+to.Type, "", "subject")
 		default:

@@ -7,17 +7,19 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"stonetown/internal/notation"
 )
 
 // large returns an expansion with a group of many members, nested in many others.
 func large(width, depth int) *treeNode {
-	n := &treeNode{Kind: "this", Resource: ref{"group", fmt.Sprint("g", depth)}, Relation: "member"}
+	n := &treeNode{Kind: "this", Resource: notation.Ref{Type: "group", ExternalID: fmt.Sprint("g", depth)}, Relation: "member"}
 	for i := range width {
-		n.Subjects = append(n.Subjects, treeFact{Subject: subject{Type: "user", ID: fmt.Sprintf("u%d-%d", depth, i)}})
+		n.Subjects = append(n.Subjects, treeFact{Subject: notation.Subject{Type: "user", ID: fmt.Sprintf("u%d-%d", depth, i)}})
 	}
 	if depth > 0 {
 		below := large(width, depth-1)
-		n.Subjects = append(n.Subjects, treeFact{Subject: subject{Type: "group", ID: below.Resource.ID}, Condition: &condition{"on_duty"}})
+		n.Subjects = append(n.Subjects, treeFact{Subject: notation.Subject{Type: "group", ID: below.Resource.ExternalID}, Condition: &condition{"on_duty"}})
 		n.Children = append(n.Children, below)
 	}
 	return n
@@ -31,7 +33,7 @@ func TestPictureIsBounded(t *testing.T) {
 		proof = append(proof, reason{Via: fmt.Sprintf("group:g%d#member@group:g%d#member", i, i-1)})
 	}
 	proof = append(proof, reason{Via: "group:g0#member@user:u0-299"})
-	p := newPicture(large(width, depth), subject{Type: "user", ID: "u0-299"}, proof)
+	p := newPicture(large(width, depth), notation.Subject{Type: "user", ID: "u0-299"}, proof)
 	g := p.layOut()
 	if len(g.Boxes) > maxBoxes+depth+2 {
 		t.Errorf("%d boxes", len(g.Boxes))
@@ -62,9 +64,9 @@ func TestPictureIsBounded(t *testing.T) {
 
 // An intersection is proved by all operands, and an exclusion by its base.
 func TestPictureMarksProofsOnly(t *testing.T) {
-	document := ref{"document", "d"}
+	document := notation.Ref{Type: "document", ExternalID: "d"}
 	direct := func(relation string) *treeNode {
-		set := &treeNode{Kind: "this", Resource: document, Relation: relation, Subjects: []treeFact{{Subject: subject{Type: "user", ID: "ann"}}}}
+		set := &treeNode{Kind: "this", Resource: document, Relation: relation, Subjects: []treeFact{{Subject: notation.Subject{Type: "user", ID: "ann"}}}}
 		return &treeNode{Kind: "computed", Resource: document, Relation: "viewer", Children: []*treeNode{set}}
 	}
 	for _, test := range []struct {
@@ -84,7 +86,7 @@ func TestPictureMarksProofsOnly(t *testing.T) {
 		for relation := range strings.FieldsSeq(test.used) {
 			proof = append(proof, reason{Via: "document:d#" + relation + "@user:ann"})
 		}
-		p := newPicture(&treeNode{Kind: test.kind, Resource: document, Relation: "viewer", Children: []*treeNode{direct("a"), direct("b")}}, subject{Type: "user", ID: "ann"}, proof)
+		p := newPicture(&treeNode{Kind: test.kind, Resource: document, Relation: "viewer", Children: []*treeNode{direct("a"), direct("b")}}, notation.Subject{Type: "user", ID: "ann"}, proof)
 		if p.tree.Proof != test.want {
 			t.Errorf("%s of %q: marked %t, want %t", test.kind, test.used, p.tree.Proof, test.want)
 		}
@@ -98,13 +100,13 @@ func TestPictureMarksProofsOnly(t *testing.T) {
 
 // A set that two others include is drawn once, and marked if the proof leads through one of them.
 func TestPictureMarksSharedSets(t *testing.T) {
-	document := ref{"document", "d"}
+	document := notation.Ref{Type: "document", ExternalID: "d"}
 	through := func(relation string) *treeNode {
-		members := &treeNode{Kind: "this", Resource: ref{"group", "g"}, Relation: "member", Subjects: []treeFact{{Subject: subject{Type: "user", ID: "ann"}}}}
-		set := &treeNode{Kind: "this", Resource: document, Relation: relation, Subjects: []treeFact{{Subject: subject{Type: "group", ID: "g"}}}, Children: []*treeNode{members}}
+		members := &treeNode{Kind: "this", Resource: notation.Ref{Type: "group", ExternalID: "g"}, Relation: "member", Subjects: []treeFact{{Subject: notation.Subject{Type: "user", ID: "ann"}}}}
+		set := &treeNode{Kind: "this", Resource: document, Relation: relation, Subjects: []treeFact{{Subject: notation.Subject{Type: "group", ID: "g"}}}, Children: []*treeNode{members}}
 		return &treeNode{Kind: "computed", Resource: document, Relation: "viewer", Children: []*treeNode{set}}
 	}
-	p := newPicture(&treeNode{Kind: "union", Resource: document, Relation: "viewer", Children: []*treeNode{through("a"), through("b")}}, subject{Type: "user", ID: "ann"},
+	p := newPicture(&treeNode{Kind: "union", Resource: document, Relation: "viewer", Children: []*treeNode{through("a"), through("b")}}, notation.Subject{Type: "user", ID: "ann"},
 		[]reason{{Via: "document:d#b@group:g#member"}, {Via: "group:g#member@user:ann"}})
 	marked := map[string]bool{}
 	for _, l := range p.layOut().Lines {
@@ -121,11 +123,11 @@ func TestPictureMarksSharedSets(t *testing.T) {
 
 // A picture of relations that lead in a cycle ends.
 func TestPictureOfACycle(t *testing.T) {
-	a, b := ref{"folder", "a"}, ref{"folder", "b"}
-	link := func(from, to ref, below *treeNode) *treeNode {
-		return &treeNode{Kind: "tuple_to_userset", Resource: from, Relation: "viewer", Tupleset: "parent", Links: []treeFact{{Subject: subject{Type: to.Type, ID: to.ID}}}, Children: []*treeNode{below}}
+	a, b := notation.Ref{Type: "folder", ExternalID: "a"}, notation.Ref{Type: "folder", ExternalID: "b"}
+	link := func(from, to notation.Ref, below *treeNode) *treeNode {
+		return &treeNode{Kind: "tuple_to_userset", Resource: from, Relation: "viewer", Tupleset: "parent", Links: []treeFact{{Subject: notation.Subject{Type: to.Type, ID: to.ExternalID}}}, Children: []*treeNode{below}}
 	}
-	p := newPicture(link(a, b, link(b, a, &treeNode{Kind: "union", Resource: a, Relation: "viewer", Cut: "cycle"})), subject{}, nil)
+	p := newPicture(link(a, b, link(b, a, &treeNode{Kind: "union", Resource: a, Relation: "viewer", Cut: "cycle"})), notation.Subject{}, nil)
 	if g := p.layOut(); len(g.Boxes) != 2 || len(g.Lines) != 2 {
 		t.Errorf("%d boxes and %d lines, want 2 and 2", len(g.Boxes), len(g.Lines))
 	}
@@ -143,30 +145,6 @@ func TestCurl(t *testing.T) {
 		var body struct{ ID string }
 		if err := json.Unmarshal([]byte(args[7]), &body); err != nil || body.ID != id {
 			t.Errorf("%q was sent as %q, %v", id, body.ID, err)
-		}
-	}
-}
-
-func TestSubjectsAsTyped(t *testing.T) {
-	for text, want := range map[string]subject{
-		"user:ann":                       {"user", "ann", ""},
-		" user:a:b ":                     {"user", "a:b", ""},
-		"group:eng#member":               {"group", "eng", "member"},
-		"user:ann#1":                     {"user", "ann#1", ""},
-		"user:*":                         {"user", "*", ""},
-		`{"type":"user","id":"ann#bob"}`: {"user", "ann#bob", ""},
-	} {
-		got, ok := parseSubject(text)
-		if !ok || got != want {
-			t.Errorf("%q is %v, %t; want %v", text, got, ok, want)
-		}
-		if again, ok := parseSubject(got.Typed()); !ok || again != got {
-			t.Errorf("%v is typed as %q, which is %v", got, got.Typed(), again)
-		}
-	}
-	for _, text := range []string{"", "ann", ":ann", "user:", "{", `{"type":"user"}`, `{"id":1}`, `{"type":"user","id":"a","relatoin":"b"}`, `{"type":"user","id":"a"} {}`, `{"type":"user","id":"a"}}`} {
-		if s, ok := parseSubject(text); ok {
-			t.Errorf("%q is %v", text, s)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"stonetown/api/inprocess"
 	"stonetown/api/web"
+	"stonetown/internal/notation"
 )
 
 const (
@@ -23,13 +24,13 @@ var filter = []string{"resource_type", "external_id", "relation", "subject_type"
 
 // record is a relation as the operation lists it.
 type record struct {
-	Resource  ref        `json:"resource"`
-	Relation  string     `json:"relation"`
-	Subject   subject    `json:"subject"`
-	CreatedAt string     `json:"created_at"`
-	CreatedBy string     `json:"created_by"`
-	ExpiresAt string     `json:"expires_at"`
-	Condition *condition `json:"condition"`
+	Resource  notation.Ref     `json:"resource"`
+	Relation  string           `json:"relation"`
+	Subject   notation.Subject `json:"subject"`
+	CreatedAt string           `json:"created_at"`
+	CreatedBy string           `json:"created_by"`
+	ExpiresAt string           `json:"expires_at"`
+	Condition *condition       `json:"condition"`
 }
 
 // Terms describes the expiry and the condition.
@@ -37,7 +38,7 @@ func (r record) Terms() string { return terms(r.ExpiresAt, r.Condition) }
 
 // Remove returns the path of the page that removes the relation.
 func (r record) Remove() string {
-	return query(removePage, "resource", r.Resource.String(), "relation", r.Relation, "subject", r.Subject.Typed())
+	return query(removePage, "resource", r.Resource.String(), "relation", r.Relation, "subject", r.Subject.Text())
 }
 
 // findRelations lists the relations that a filter selects.
@@ -76,13 +77,13 @@ func findRelations(v *visit) error {
 // relation reads a relation from the form.
 func (v *visit) relation() (r record, f *fault) {
 	var ok bool
-	if r.Resource, ok = parseRef(v.form("resource")); !ok {
+	if r.Resource, ok = notation.ParseRef(strings.TrimSpace(v.form("resource"))); !ok {
 		return r, invalid("resource", notRef)
 	}
 	if r.Relation = strings.TrimSpace(v.form("relation")); r.Relation == "" {
 		return r, invalid("relation", "Enter a relation.")
 	}
-	if r.Subject, ok = parseSubject(v.form("subject")); !ok {
+	if r.Subject, ok = notation.ParseSubject(strings.TrimSpace(v.form("subject"))); !ok {
 		return r, invalid("subject", notSubject)
 	}
 	return r, nil
@@ -129,7 +130,7 @@ func add(v *visit) error {
 
 // found returns the path of the list with the relations of the same resource.
 func (r record) found(done string) string {
-	return query(relationsPage, "resource_type", r.Resource.Type, "external_id", r.Resource.ID, "done", done)
+	return query(relationsPage, "resource_type", r.Resource.Type, "external_id", r.Resource.ExternalID, "done", done)
 }
 
 // refusedRelation returns the error of a relation; nil if it is not to blame.
@@ -264,7 +265,7 @@ func (v *visit) changes(r record, question object) (lost, gained []string, all b
 
 // allowedSubject is a subject in a list of those who may do something.
 type allowedSubject struct {
-	subject
+	notation.Subject
 	Excluded bool `json:"excluded"` // not allowed, although the wildcard is
 }
 

@@ -55,6 +55,9 @@ func users(v *visit) error {
 // userPath returns the path of the operations on the user of a page.
 func (v *visit) userPath() string { return "/api/v1/users/" + url.PathEscape(v.variable("user_id")) }
 
+// userPage returns the path of the page of the user.
+func (v *visit) userPage() string { return usersPage + "/" + url.PathEscape(v.variable("user_id")) }
+
 func user(v *visit) error {
 	u, err := v.one(v.userPath())
 	if err != nil {
@@ -82,22 +85,17 @@ func disableForm(v *visit) error {
 	}
 	u, _ := a.Data.(object)
 	email, _ := u["email"].(string)
-	page := usersPage + "/" + url.PathEscape(v.variable("user_id"))
+	page := v.userPage()
 	v.calls = append(v.calls, call{http.MethodPost, v.userPath() + "/disable", nil})
 	return v.show("confirm.html", "Disable "+email+"?", object{
 		"Text": "The user is signed out everywhere and cannot sign in until enabled again. Nothing is deleted.", "Button": "Disable", "Action": page + "/disable", "Cancel": page, "Fields": object{},
 	})
 }
 
-func disable(v *visit) error { return v.change("disable", "disabled") }
+func disable(v *visit) error {
+	return v.act(v.userPath()+"/disable", nil, v.userPage(), "disabled")
+}
 
-func enable(v *visit) error { return v.change("enable", "enabled") }
-
-// change changes the state of the user and returns to the user's page.
-func (v *visit) change(operation, done string) error {
-	if _, err := v.call(http.MethodPost, v.userPath()+"/"+operation, nil); err != nil {
-		return err
-	}
-	v.redirect(usersPage + "/" + url.PathEscape(v.variable("user_id")) + "?done=" + done)
-	return nil
+func enable(v *visit) error {
+	return v.act(v.userPath()+"/enable", nil, v.userPage(), "enabled")
 }

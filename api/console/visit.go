@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/gorilla/mux"
 
@@ -106,6 +105,15 @@ func (v *visit) many(path string) ([]any, error) {
 	return list, err
 }
 
+// act calls an operation that changes something, and leads to a page that says what was done.
+func (v *visit) act(path string, body any, page, done string) error {
+	if _, err := v.call(http.MethodPost, path, body); err != nil {
+		return err
+	}
+	v.redirect(page + "?done=" + done)
+	return nil
+}
+
 // variable returns a part of the path.
 func (v *visit) variable(name string) string { return mux.Vars(v.r)[name] }
 
@@ -138,6 +146,18 @@ func (v view) Mark(field, hint string) template.HTMLAttr {
 		attributes += ` aria-describedby="` + described + `"`
 	}
 	return template.HTMLAttr(attributes) // field and hint are constants of templates
+}
+
+// selection is a field with options.
+type selection struct {
+	Name, Label, Value string
+	Options            []string
+	Mark               template.HTMLAttr
+}
+
+// Select returns a field with options for the template select.
+func (v view) Select(name, label, value string, options []string) selection {
+	return selection{name, label, value, options, v.Mark(name, "")}
 }
 
 // show renders a template.
@@ -295,14 +315,7 @@ var notices = map[string]string{
 
 // functions are the functions of the templates.
 var functions = template.FuncMap{
-	"date": func(text any) string {
-		s, _ := text.(string)
-		at, err := time.Parse(time.RFC3339, s)
-		if err != nil {
-			return ""
-		}
-		return at.UTC().Format("2 January 2006, 15:04 UTC")
-	},
+	"date": web.Date,
 	"duration": func(seconds float64) string {
 		for _, unit := range []struct {
 			name    string

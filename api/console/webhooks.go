@@ -67,7 +67,7 @@ func subscription(v *visit) error {
 
 // testSubscription sends a test event.
 func testSubscription(v *visit) error {
-	return v.deliver(v.subscriptionPath()+"/test", nil, "tested")
+	return v.act(v.subscriptionPath()+"/test", nil, v.subscriptionPage(), "tested")
 }
 
 // replayDeadLetter delivers a dead letter again or, without an id, all of them.
@@ -76,19 +76,10 @@ func replayDeadLetter(v *visit) error {
 	if entry := v.form("entry"); entry != "" {
 		body["entry_ids"] = []string{entry}
 	}
-	return v.deliver(v.subscriptionPath()+"/dlq/replay", body, "replayed")
+	return v.act(v.subscriptionPath()+"/dlq/replay", body, v.subscriptionPage(), "replayed")
 }
 
 // redeliver repeats a delivery.
 func redeliver(v *visit) error {
-	return v.deliver("/api/v1/webhooks/deliveries/"+url.PathEscape(v.form("delivery"))+"/redeliver", nil, "redelivered")
-}
-
-// deliver calls an operation that delivers something, and returns to the page of the subscription.
-func (v *visit) deliver(path string, body any, done string) error {
-	if _, err := v.call(http.MethodPost, path, body); err != nil {
-		return err
-	}
-	v.redirect(v.subscriptionPage() + "?done=" + done)
-	return nil
+	return v.act("/api/v1/webhooks/deliveries/"+url.PathEscape(v.form("delivery"))+"/redeliver", nil, v.subscriptionPage(), "redelivered")
 }

@@ -14,7 +14,6 @@ package pages
 
 import (
 	"embed"
-	"errors"
 	"fmt"
 	"html/template"
 	"io/fs"
@@ -65,8 +64,9 @@ var mediaTypes = map[string]string{".css": "text/css; charset=utf-8", ".ico": "i
 
 // Routes returns the pages by path and method. wrap adds the pipeline of all requests to a page.
 func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler) http.Handler) (map[string]map[string]http.Handler, error) {
-	if err := h.parse(); err != nil {
-		return nil, err
+	var err error
+	if h.templates, err = web.ParseTemplates(files, functions); err != nil {
+		return nil, fmt.Errorf("pages: %w", err)
 	}
 	pages := map[string]map[string]page{
 		"/auth/sign-in":              {"GET": signInForm, "POST": signIn},
@@ -166,28 +166,6 @@ func (h *Handlers) NotFound(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// parse parses the templates, each with the layout.
-func (h *Handlers) parse() error {
-	h.templates = map[string]*template.Template{}
-	layout, err := template.New("layout.html").Funcs(functions).ParseFS(files, "templates/layout.html")
-	if err != nil {
-		return fmt.Errorf("pages: %w", err)
-	}
-	names, err := fs.Glob(files, "templates/*.html")
-	if err != nil {
-		return fmt.Errorf("pages: %w", err)
-	}
-	for _, name := range names {
-		if h.templates[path.Base(name)], err = layout.Clone(); err == nil {
-			_, err = h.templates[path.Base(name)].ParseFS(files, name)
-		}
-		if err != nil {
-			return fmt.Errorf("pages: %w", err)
-		}
-	}
-	return nil
-}
-
 // maxForm bounds the body of most forms, in bytes.
 const maxForm = 64 << 10
 
@@ -196,13 +174,8 @@ func (h *Handlers) handler(p page, limit int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v := &visit{handlers: h, w: w, r: r, info: web.InfoOf(r.Context())}
 		secure(w.Header())
-		r.Body = http.MaxBytesReader(w, r.Body, limit)
-		err := r.ParseForm()
-		if _, large := errors.AsType[*http.MaxBytesError](err); large {
-			err = &web.Error{Status: http.StatusRequestEntityTooLarge, Code: "payload_too_large", Message: fmt.Sprintf("the form must have at most %d KiB", limit>>10)}
-		} else if err != nil {
-			err = &web.Error{Status: http.StatusBadRequest, Code: "validation_failed", Message: "the form is not valid"}
-		} else {
+		err := web.ReadForm(w, r, limit)
+		if err == nil {
 			err = p(v)
 		}
 		if err != nil {

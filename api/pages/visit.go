@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-	"time"
 
 	"stonetown/api/web"
 )
@@ -248,14 +247,7 @@ var links = regexp.MustCompile(`https?://\S+`)
 
 // functions are the functions of the templates.
 var functions = template.FuncMap{
-	"date": func(text any) string {
-		s, _ := text.(string)
-		at, err := time.Parse(time.RFC3339, s)
-		if err != nil {
-			return ""
-		}
-		return at.UTC().Format("2 January 2006, 15:04 UTC")
-	},
+	"date": web.Date,
 	// link returns the first link in a mail.
 	"link": func(text string) string { return links.FindString(text) },
 	// picture accepts only data: URLs of PNG pictures, which the server creates.

@@ -1,69 +1,45 @@
 package client
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
+
+	"stonetown/internal/notation"
 )
 
 // Ref names a resource.
-type Ref struct {
-	Type       string `json:"type"`
-	ExternalID string `json:"external_id"`
-}
+type Ref notation.Ref
 
 func (r Ref) String() string { return r.Type + ":" + Printable(r.ExternalID) }
 
-// Subject names a subject: an object, the members of a relation of an object, or all objects of
-// a type (id *).
-type Subject struct {
-	Type     string `json:"type"`
-	ID       string `json:"id"`
-	Relation string `json:"relation,omitempty"`
-}
+// Subject names a subject.
+type Subject notation.Subject
 
 func (s Subject) String() string {
-	text := s.Type + ":" + Printable(s.ID)
-	if s.Relation != "" {
-		text += "#" + s.Relation
-	}
-	return text
+	s.ID = Printable(s.ID)
+	return notation.Subject(s).String()
 }
 
-// ParseRef parses type:external_id. The id may contain colons.
+// ParseRef is [notation.ParseRef] with an error.
 func ParseRef(text string) (Ref, error) {
-	typ, id, ok := strings.Cut(text, ":")
-	if !ok || typ == "" || id == "" {
+	r, ok := notation.ParseRef(text)
+	if !ok {
 		return Ref{}, fmt.Errorf("%q is not a resource: type:id, such as document:q3", text)
 	}
-	return Ref{typ, id}, nil
+	return Ref(r), nil
 }
 
-var relationName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
-
-// ParseSubject parses type:id and type:id#relation. The text after the last # is a relation if
-// it is a valid name of one; an id with such an end is given as JSON, in the form of the API.
+// ParseSubject is [notation.ParseSubject] with an error.
 func ParseSubject(text string) (Subject, error) {
-	if strings.HasPrefix(text, "{") {
-		var s Subject
-		decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
-		decoder.DisallowUnknownFields()
-		if err := decoder.Decode(&s); err != nil || decoder.More() || s.Type == "" || s.ID == "" {
-			return Subject{}, fmt.Errorf(`%q is not a subject in JSON, such as {"type":"user","id":"ann"}`, text)
-		}
-		return s, nil
+	s, ok := notation.ParseSubject(text)
+	switch {
+	case ok:
+		return Subject(s), nil
+	case strings.HasPrefix(text, "{"):
+		return Subject{}, fmt.Errorf(`%q is not a subject in JSON, such as {"type":"user","id":"ann"}`, text)
 	}
-	typ, id, ok := strings.Cut(text, ":")
-	if !ok || typ == "" || id == "" {
-		return Subject{}, fmt.Errorf("%q is not a subject: type:id or type:id#relation, such as user:ann or group:eng#member", text)
-	}
-	s := Subject{Type: typ, ID: id}
-	if i := strings.LastIndexByte(id, '#'); i > 0 && relationName.MatchString(id[i+1:]) {
-		s.ID, s.Relation = id[:i], id[i+1:]
-	}
-	return s, nil
+	return Subject{}, fmt.Errorf("%q is not a subject: type:id or type:id#relation, such as user:ann or group:eng#member", text)
 }
 
 // ParseTuple parses resource#relation@subject.
@@ -89,18 +65,14 @@ func ParseFilter(text string) (f RelationFilter, err error) {
 	if strings.HasPrefix(text, "{") {
 		decoder := json.NewDecoder(strings.NewReader(text))
 		decoder.DisallowUnknownFields()
-		if err := decoder.Decode(&f); err != nil || decoder.More() {
+		if !notation.DecodeAll(decoder, &f) {
 			return f, malformed
 		}
 		return f, nil
 	}
 	resource, subject, named := strings.Cut(text, "@")
-	if i := strings.LastIndexByte(resource, '#'); i >= 0 && relationName.MatchString(resource[i+1:]) {
-		resource, f.Relation = resource[:i], resource[i+1:]
-	}
-	if i := strings.LastIndexByte(subject, '#'); i >= 0 && relationName.MatchString(subject[i+1:]) {
-		subject, f.SubjectRelation = subject[:i], subject[i+1:]
-	}
+	resource, f.Relation = notation.CutRelation(resource)
+	subject, f.SubjectRelation = notation.CutRelation(subject)
 	var identified bool
 	if f.ResourceType, f.ExternalID, identified = strings.Cut(resource, ":"); identified && f.ExternalID == "" || f.ResourceType == "" && resource != "" {
 		return f, malformed

@@ -1,40 +1,27 @@
 package client
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestParseSubject(t *testing.T) {
-	for text, want := range map[string]Subject{
-		"user:ann":                             {"user", "ann", ""},
-		"user:*":                               {"user", "*", ""},
-		"group:eng#member":                     {"group", "eng", "member"},
-		"user:a:b#c#member":                    {"user", "a:b#c", "member"},
-		"user:#member":                         {"user", "#member", ""},
-		"user:a#B":                             {"user", "a#B", ""},
-		"user:a#":                              {"user", "a#", ""},
-		`{"type":"t","id":"a#b"}`:              {"t", "a#b", ""},
-		`{"type":"t","id":"a","relation":"r"}`: {"t", "a", "r"},
-	} {
-		if got, err := ParseSubject(text); err != nil || got != want {
-			t.Errorf("%s: %+v, %v", text, got, err)
-		}
+	if got, err := ParseSubject("group:eng#member"); err != nil || got != (Subject{Type: "group", ID: "eng", Relation: "member"}) {
+		t.Errorf("%+v, %v", got, err)
 	}
-	for _, text := range []string{"", "ann", ":", "user:", ":ann", "{", "{}", `{"type":"t"}`, `{"type":"t","id":"i","more":1}`, `{"type":"t","id":"i"}{}`} {
-		if got, err := ParseSubject(text); err == nil {
-			t.Errorf("%s: %+v", text, got)
+	for text, want := range map[string]string{"ann": `"ann" is not a subject: type:id`, "{}": `"{}" is not a subject in JSON`} {
+		if _, err := ParseSubject(text); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
 		}
 	}
 }
 
 func TestParseRef(t *testing.T) {
-	for text, want := range map[string]Ref{"document:q3": {"document", "q3"}, "document:a:b#c": {"document", "a:b#c"}} {
-		if got, err := ParseRef(text); err != nil || got != want {
-			t.Errorf("%s: %+v, %v", text, got, err)
-		}
+	if got, err := ParseRef("document:q3"); err != nil || got != (Ref{Type: "document", ExternalID: "q3"}) {
+		t.Errorf("%+v, %v", got, err)
 	}
-	for _, text := range []string{"", "q3", "document:", ":q3"} {
-		if got, err := ParseRef(text); err == nil {
-			t.Errorf("%s: %+v", text, got)
-		}
+	if _, err := ParseRef("q3"); err == nil || !strings.HasPrefix(err.Error(), `"q3" is not a resource`) {
+		t.Errorf("%v", err)
 	}
 }
 
