@@ -225,7 +225,7 @@ func (v *readView) verify(ctx context.Context, s view.Subject, chunk []candidate
 	return nil
 }
 
-// listing is the memory of a list, which later lists use again: a list of 100,000 resources needs
+// listing is the memory of a list, which later lists use again: a list of 100,000 resources needs about
 // 10 MB.
 type listing struct {
 	reverse    traversal.Reverse
