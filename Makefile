@@ -3,7 +3,7 @@ tool  := $(GO) tool -modfile=tools/go.mod
 # One PostgreSQL for all test packages.
 withpg := $(GO) run ./internal/pgtest/withpg
 
-.PHONY: help build run setup peers test race cockroach test-cockroach fuzz generate collection release bench bench-compare lint
+.PHONY: help build run setup peers test race cockroach test-cockroach fuzz generate console collection release bench bench-compare lint
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -31,7 +31,7 @@ race: setup peers ## Run every test with the race detector
 
 cockroach: setup peers ## Run the tests with the SQL for CockroachDB on PostgreSQL, and parse it with CockroachDB's grammar
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
-	  STONETOWN_REHEARSAL="$$dir" $(withpg) $(GO) test -tags rehearsal -timeout 45m -skip 'TestOneConnection|TestPlansUseIndexes|TestDamagedFiles|TestOverloadedServer|TestCorruptPages' \
+	  STONETOWN_REHEARSAL="$$dir" $(withpg) $(GO) test -tags rehearsal -timeout 45m -skip 'TestOneConnection|TestPlansUseIndexes|TestDamagedFiles|TestOverloadedServer|TestCorruptPages|TestScriptsAreBuilt' \
 	    -coverpkg ./... -coverprofile "$$dir/cover.out" \
 	    $$($(GO) list ./... | grep -Ev '/(internal/sqldb|bench|cmd/stonetown-bench)$$') && \
 	  cd tools/cockroach && $(GO) vet ./... && $(GO) test ./... && $(GO) run . "$$dir"
@@ -58,6 +58,14 @@ fuzz: ## Fuzz every target in turn, FUZZTIME (30s) each
 
 generate: ## Regenerate code from the OpenAPI document
 	$(GO) generate ./...
+
+DIST ?= $(CURDIR)/api/console/dist
+console: ## Check and build the scripts of the console, from api/console/web to api/console/dist (needs npm)
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
+	  cp -r api/console/web/. "$$dir" && cd "$$dir" && \
+	  npm ci --no-audit --no-fund --ignore-scripts --prefer-offline --loglevel=error && \
+	  node_modules/.bin/openapi-typescript $(CURDIR)/api/openapi/openapi.yaml -o src/api.d.ts >/dev/null && \
+	  npm run --silent check && npm run --silent build -- --outDir '$(DIST)' --emptyOutDir
 
 CONVERTER := openapi-to-postmanv2@6.3.3
 collection: ## Convert the OpenAPI documents to collection.json beside them (needs npm; at release)
@@ -96,6 +104,8 @@ lint: ## Check formatting, vet, staticcheck, go.mod and known vulnerabilities
 	$(GO) mod tidy -diff
 	cd tools/compare && $(GO) mod tidy -diff && $(GO) vet ./...
 	cd tools/deploy && $(GO) mod tidy -diff
+	cd tools/peers && $(GO) mod tidy -diff
+	cd tools/cockroach && $(GO) mod tidy -diff
 	@for system in windows darwin; do echo "build for $$system"; CGO_ENABLED=0 GOOS=$$system $(GO) build -o /dev/null ./cmd/stonetown || exit 1; done
 	@$(tool) govulncheck ./...; code=$$?; \
 	  if [ $$code -eq 3 ]; then exit 3; fi; \

@@ -26,6 +26,7 @@ for package in "$@"; do
 	postgresql) echo '#!/bin/sh' >"$BIN/initdb"; chmod +x "$BIN/initdb" ;;
 	libapache2-mod-auth-mellon) : >"$MELLON" ;;
 	systemd) echo '#!/bin/sh' >"$BIN/systemd-analyze"; chmod +x "$BIN/systemd-analyze" ;;
+	prometheus) echo '#!/bin/sh' >"$BIN/promtool"; chmod +x "$BIN/promtool" ;;
 	chromium|npm|python3|xmlsec1|curl|caddy) echo '#!/bin/sh' >"$BIN/$package"; chmod +x "$BIN/$package" ;;
 	esac
 done`
@@ -38,20 +39,20 @@ done`
 		ran      string // what apt-get was asked for
 		says     string
 	}{
-		"nothing is missing": {has: map[string]string{"initdb": "", "chromium": "", "npm": "", "python3": "", "xmlsec1": "", "curl": "", "caddy": "", "systemd-analyze": "", "id": person}},
-		"a fresh machine":    {noMellon: true, has: map[string]string{"id": root, "apt-get": apt}, ran: "update -q\n" + install + " postgresql chromium npm python3 python3-pysaml2 xmlsec1 libapache2-mod-auth-mellon curl caddy systemd\n"},
-		"only Chromium":      {has: map[string]string{"initdb": "", "npm": "", "python3": "", "xmlsec1": "", "curl": "", "caddy": "", "systemd-analyze": "", "id": root, "apt-get": apt}, ran: "update -q\n" + install + " chromium\n"},
+		"nothing is missing": {has: map[string]string{"initdb": "", "chromium": "", "npm": "", "python3": "", "xmlsec1": "", "curl": "", "caddy": "", "systemd-analyze": "", "promtool": "", "id": person}},
+		"a fresh machine":    {noMellon: true, has: map[string]string{"id": root, "apt-get": apt}, ran: "update -q\n" + install + " postgresql chromium npm python3 python3-pysaml2 xmlsec1 libapache2-mod-auth-mellon curl caddy systemd prometheus\n"},
+		"only Chromium":      {has: map[string]string{"initdb": "", "npm": "", "python3": "", "xmlsec1": "", "curl": "", "caddy": "", "systemd-analyze": "", "promtool": "", "id": root, "apt-get": apt}, ran: "update -q\n" + install + " chromium\n"},
 		"may not install": {
-			has: map[string]string{"initdb": "", "python3": "", "xmlsec1": "", "curl": "", "caddy": "", "systemd-analyze": "", "id": person, "apt-get": apt}, fail: true,
+			has: map[string]string{"initdb": "", "python3": "", "xmlsec1": "", "curl": "", "caddy": "", "systemd-analyze": "", "promtool": "", "id": person, "apt-get": apt}, fail: true,
 			says: "sudo sh -c 'apt-get update -q && apt-get " + install + " chromium npm'",
 		},
 		"a Python without pysaml2": {
-			has: map[string]string{"initdb": "", "chromium": "", "npm": "", "python3": "exit 1", "xmlsec1": "", "curl": "", "caddy": "", "systemd-analyze": "", "id": person, "apt-get": apt}, fail: true,
+			has: map[string]string{"initdb": "", "chromium": "", "npm": "", "python3": "exit 1", "xmlsec1": "", "curl": "", "caddy": "", "systemd-analyze": "", "promtool": "", "id": person, "apt-get": apt}, fail: true,
 			says: "apt-get " + install + " python3-pysaml2'",
 		},
-		"no apt-get":       {noMellon: true, has: map[string]string{"id": root}, fail: true, says: "need what is not installed: postgresql chromium npm python3 python3-pysaml2 xmlsec1 libapache2-mod-auth-mellon curl caddy systemd"},
-		"no packages":      {noMellon: true, has: map[string]string{"id": root, "apt-get": `echo "$@" >>"$LOG"; [ "$1" = update ]`}, fail: true, ran: "update -q\n" + install + " postgresql chromium npm python3 python3-pysaml2 xmlsec1 libapache2-mod-auth-mellon curl caddy systemd\n", says: "still missing: postgresql chromium npm python3 python3-pysaml2 xmlsec1 libapache2-mod-auth-mellon curl caddy systemd"},
-		"an empty package": {has: map[string]string{"initdb": "", "npm": "", "python3": "", "xmlsec1": "", "curl": "", "caddy": "", "systemd-analyze": "", "id": root, "apt-get": `echo "$@" >>"$LOG"`}, fail: true, ran: "update -q\n" + install + " chromium\n", says: "still missing: chromium"},
+		"no apt-get":       {noMellon: true, has: map[string]string{"id": root}, fail: true, says: "need what is not installed: postgresql chromium npm python3 python3-pysaml2 xmlsec1 libapache2-mod-auth-mellon curl caddy systemd prometheus"},
+		"no packages":      {noMellon: true, has: map[string]string{"id": root, "apt-get": `echo "$@" >>"$LOG"; [ "$1" = update ]`}, fail: true, ran: "update -q\n" + install + " postgresql chromium npm python3 python3-pysaml2 xmlsec1 libapache2-mod-auth-mellon curl caddy systemd prometheus\n", says: "still missing: postgresql chromium npm python3 python3-pysaml2 xmlsec1 libapache2-mod-auth-mellon curl caddy systemd prometheus"},
+		"an empty package": {has: map[string]string{"initdb": "", "npm": "", "python3": "", "xmlsec1": "", "curl": "", "caddy": "", "systemd-analyze": "", "promtool": "", "id": root, "apt-get": `echo "$@" >>"$LOG"`}, fail: true, ran: "update -q\n" + install + " chromium\n", says: "still missing: chromium"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bin, log := t.TempDir(), filepath.Join(t.TempDir(), "log")

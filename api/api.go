@@ -13,6 +13,7 @@
 //	inprocess  calls operations from pages
 //	pages      the hosted pages of sign-in and account
 //	console    the console of administrators
+//	docs       the documentation
 //	authzen    the engine as OpenID AuthZEN
 //	oauth2     the token endpoint and discovery
 //	control    organisations and their tenants, with a document of its own
@@ -20,7 +21,7 @@
 // Each package mounts its generated routes on one router; [New] then wraps every route in
 // the steps that the document requires of its operation. A route without an operation, or an
 // operation without a route, is an error at start, so only documented operations are served.
-// The hosted pages and the console are not part of the document.
+// The hosted pages, the console and the documentation are not part of the document.
 //
 // At the address of the control plane are the operations of package control and, of the others,
 // those of sign-in and the own account; on the hosts of tenants are all others.
@@ -39,6 +40,7 @@ import (
 	"stonetown/api/authzen"
 	"stonetown/api/console"
 	"stonetown/api/control"
+	"stonetown/api/docs"
 	"stonetown/api/federation"
 	"stonetown/api/oauth2"
 	"stonetown/api/openapi"
@@ -78,12 +80,13 @@ type OAuth struct {
 		people.Authorizations
 		applications.Access
 	}
+	Claims    applications.Claims
 	Describer oauth2.Describer
 }
 
 // OAuthOf returns the parts of a module.
 func OAuthOf(s *oauth.Service) OAuth {
-	return OAuth{s.Grants, s.Authorization, s.Tokens, s.Keys, s.Clients, s.Access, s}
+	return OAuth{s.Grants, s.Authorization, s.Tokens, s.Keys, s.Clients, s.Access, s.Claims, s}
 }
 
 // Authn signs users in; [authn.Service] implements it.
@@ -155,9 +158,13 @@ type Config struct {
 	// Mailbox has the messages sent to users, and is public. Never in production.
 	// Default: there is none.
 	Mailbox pages.Mailbox
+	// Welcome is the page at / of tenants, for a development server. Default: there is none.
+	Welcome *pages.Welcome
 	// SecurityContact is the URI for reports of vulnerabilities (RFC 9116 §2.5.3).
 	// Default: none is published.
 	SecurityContact string
+	// Docs serves the documentation on all hosts.
+	Docs bool
 }
 
 // New returns the handler of all hosts.
@@ -186,7 +193,7 @@ func New(c Config) (http.Handler, error) {
 	(&authzen.Handlers{Engine: c.Engine, Cursors: cursors}).Mount(routes, server.Fail)
 	(&account.Handlers{Service: c.Authn, Federation: c.SignIns, SAML: c.SAML, Users: c.Users, Tokens: c.OAuth.Tokens, Requests: c.OAuth.Authorization, Clients: c.OAuth.Clients, Access: c.OAuth.Access, Scopes: c.Scopes, Cursors: cursors, GeoIP: c.GeoIP}).Mount(routes, server.Fail)
 	(&people.Handlers{Directory: c.Users, Access: c.Authn, GeoIP: c.GeoIP, Importer: c.Importer, Authorizations: c.OAuth.Access, Cursors: cursors}).Mount(routes, server.Fail)
-	(&applications.Handlers{Clients: c.OAuth.Clients, Access: c.OAuth.Access, Cursors: cursors}).Mount(routes, server.Fail)
+	(&applications.Handlers{Clients: c.OAuth.Clients, Access: c.OAuth.Access, Claims: c.OAuth.Claims, Cursors: cursors}).Mount(routes, server.Fail)
 	(&scopes.Handlers{Registry: c.Scopes, Cursors: cursors}).Mount(routes, server.Fail)
 	(&settings.Handlers{Service: c.Settings, Keys: c.OAuth.Keys, SAMLKeys: c.SAMLKeys, Cursors: cursors}).Mount(routes, server.Fail)
 	(&federation.Handlers{Registry: c.Connections, SignIns: c.SignIns, Cursors: cursors}).Mount(routes, server.Fail)
@@ -198,7 +205,7 @@ func New(c Config) (http.Handler, error) {
 	document.Mount(routes)
 
 	formats := map[string]web.ErrorFormat{"resources": resources.Errors, "auth": account.Errors, "me": account.Errors, "users": people.Errors, "groups": people.Errors, "applications": applications.Errors, "scopes": scopes.Errors, "authzen": authzen.Errors, "federation": federation.Errors, "webhooks": webhooks.Errors, "oauth2": oauth2.TokenErrors, "provider-logout": oauth2.TokenErrors, "registration": oauth2.TokenErrors}
-	hosted := &pages.Handlers{Mailbox: c.Mailbox, SecurityContact: c.SecurityContact}
+	hosted := &pages.Handlers{Mailbox: c.Mailbox, Welcome: c.Welcome, SecurityContact: c.SecurityContact}
 	formats["authorization"] = web.ErrorFormat{Render: hosted.RenderError}
 	formats["federated-sign-in"] = web.ErrorFormat{Translate: account.Errors.Translate, Render: hosted.RenderSignInError}
 	operations, err := follow(routes, openapi.DataPlane.Operations, func(op web.Operation, next http.Handler) http.Handler {
@@ -210,6 +217,13 @@ func New(c Config) (http.Handler, error) {
 	routed, err := hosted.Routes(server.Handle)
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)
+	}
+	if c.Docs {
+		documentation, err := (&docs.Handlers{RenderError: hosted.RenderError}).Routes(server.Handle)
+		if err != nil {
+			return nil, fmt.Errorf("api: %w", err)
+		}
+		maps.Copy(routed, documentation)
 	}
 	administration := &console.Handlers{Sessions: c.Authn, Tokens: c.OAuth.Tokens}
 	ofTenants, err := administration.Routes(server.Handle)

@@ -39,6 +39,11 @@ func newSigner(t testing.TB, kid string) signer {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return signerOf(t, private, kid, "ES256")
+}
+
+func signerOf(t testing.TB, private crypto.Signer, kid, alg string) signer {
+	t.Helper()
 	imported, err := jwk.Import(private.Public())
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +53,7 @@ func newSigner(t testing.TB, kid string) signer {
 	if err = errors.Join(err, json.Unmarshal(text, &s.public)); err != nil {
 		t.Fatal(err)
 	}
-	s.public["kid"], s.public["use"], s.public["alg"] = kid, "sig", "ES256"
+	s.public["kid"], s.public["use"], s.public["alg"] = kid, "sig", alg
 	return s
 }
 
@@ -77,7 +82,8 @@ func (s signer) assert(t testing.TB, clientID, audience string, changes object) 
 	if err := header.Set(jws.KeyIDKey, s.public["kid"]); err != nil {
 		t.Fatal(err)
 	}
-	token, err := jws.Sign(body, jws.WithKey(jwa.ES256(), s.private, jws.WithProtectedHeaders(header)))
+	alg, _ := jwa.LookupSignatureAlgorithm(s.public["alg"].(string))
+	token, err := jws.Sign(body, jws.WithKey(alg, s.private, jws.WithProtectedHeaders(header)))
 	if err != nil {
 		t.Fatal(err)
 	}

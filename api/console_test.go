@@ -1,9 +1,12 @@
 package api_test
 
 import (
+	"encoding/json"
+	"html"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -50,11 +53,14 @@ func consoleIsClosed(t *testing.T, w *world, c *client) {
 		"/console/applications/" + app + "/disable": 200, "/console/applications/" + url.PathEscape(xss): 404,
 		"/console/webhooks": 200, "/console/webhooks?state=" + url.QueryEscape(xss): 400, "/console/webhooks/" + hook: 200, "/console/webhooks/" + hook + "?status=" + url.QueryEscape(xss): 400,
 		"/console/webhooks/" + url.PathEscape(xss): 404,
+		"/console/model": 200, "/console/model?text=" + url.QueryEscape(xss) + "&renames=" + url.QueryEscape(xss) + "&questions=" + url.QueryEscape(xss) + "&revision=" + url.QueryEscape(xss): 200, "/console/model/apply": 200,
 	} {
 		p := get(target, token)
 		equal(t, target, p.status, status)
 		policy := p.header.Get("Content-Security-Policy")
-		if !strings.HasPrefix(policy, "default-src 'none'; style-src 'self';") || strings.Contains(policy, "unsafe") || p.header.Get("X-Frame-Options") != "DENY" ||
+		island := strings.HasPrefix(target, "/console/model")
+		p.html = withoutIsland(p.html)
+		if !strings.HasPrefix(policy, "default-src 'none'; style-src 'self';") || strings.Contains(policy, "script-src 'self'") != island || strings.Contains(policy, "unsafe") || p.header.Get("X-Frame-Options") != "DENY" ||
 			p.header.Get("Referrer-Policy") != "no-referrer" || p.header.Get("Cache-Control") != "no-store" || p.header.Get("Set-Cookie") != "" {
 			t.Errorf("%s: %v", target, p.header)
 		}
@@ -72,7 +78,7 @@ func consoleIsClosed(t *testing.T, w *world, c *client) {
 	state := func() any { return c.want(t, 200, "", "GET", "/api/v1/users/"+bob, nil).data()["state"] }
 	for _, header := range []http.Header{{"Sec-Fetch-Site": {"cross-site"}}, {"Sec-Fetch-Site": {"same-site"}}, {"Origin": {"https://evil.test"}}} {
 		header["Cookie"] = []string{"__Host-sid=" + token}
-		for target, form := range map[string]url.Values{"/console/users/" + bob + "/disable": {}, "/console/groups/" + group: {"user": {bob}}, "/console/groups/" + group + "/remove": {"user": {ann}}, "/console/applications/" + app + "/disable": {}, "/console/webhooks/" + hook + "/test": {}} {
+		for target, form := range map[string]url.Values{"/console/users/" + bob + "/disable": {}, "/console/groups/" + group: {"user": {bob}}, "/console/groups/" + group + "/remove": {"user": {ann}}, "/console/applications/" + app + "/disable": {}, "/console/webhooks/" + hook + "/test": {}, "/console/model": {"text": {"- name: evil"}}, "/console/model/apply": {"text": {"- name: evil"}}} {
 			equal(t, "from another site", c.visit(t, "POST", target, header, form).status, 403)
 		}
 	}
@@ -82,11 +88,32 @@ func consoleIsClosed(t *testing.T, w *world, c *client) {
 	equal(t, "disabled", c.visit(t, "POST", "/console/users/"+bob+"/disable", asBrowser(token), url.Values{}).header.Get("Location"), "/console/users/"+bob+"?done=disabled")
 	equal(t, "state", state(), "disabled")
 
+	// A text of the model is refused with what is wrong, and shown as it is.
+	for text, status := range map[string]int{
+		"": 200, "# nothing": 400, "- name: " + xss: 400, "- {name: a, nam: b}": 400, "- name: user": 400, "- name: [": 400, "a: &a [*a]": 400, "- name: a\n- name: a": 400, "- {name: a, relations: [{name: b, rewrites: [{kind: computed, relation: c}]}]}": 400,
+		"- {name: a, description: '" + strings.ReplaceAll(xss, "'", "''") + "'}": 200, strings.Repeat("- {name: a}\n", 100_000): 413, "[" + strings.Repeat("[", 20_000): 400,
+	} {
+		p := c.visit(t, "POST", "/console/model", asBrowser(token), url.Values{"text": {text}, "questions": {""}})
+		p.html = withoutIsland(p.html)
+		equal(t, text[:min(len(text), 60)], []any{p.status, strings.Contains(p.html, "<script")}, []any{status, false})
+		if status == 400 && !strings.Contains(p.html, `name="text" class="code" rows="24" spellcheck="false" autocapitalize="off" aria-invalid="true"`) {
+			t.Errorf("%.60s is not marked", text)
+		}
+	}
+	for field, text := range map[string]string{"renames": xss, "questions": "user:ann " + xss, "context": xss} {
+		p := c.visit(t, "POST", "/console/model", asBrowser(token), url.Values{"text": {"- name: a"}, field: {text}})
+		p.html = withoutIsland(p.html)
+		equal(t, field, []any{p.status, strings.Contains(p.html, "<script"), strings.Contains(p.html, `id="`+field+`" name="`+field+`" rows="3" spellcheck="false" aria-invalid="true"`)}, []any{400, false, true})
+	}
+	typed := url.Values{"text": {"- name: " + long(5_000)}}
+	signInFirst("no session, a long form", c.visit(t, "POST", "/console/model", http.Header{"Sec-Fetch-Site": {"same-origin"}}, typed), "/console/model")
+
 	// Operations refuse what a page does not offer.
 	c.want(t, 200, "", "PATCH", "/api/v1/groups/"+group, object{"scopes": []string{"users:read", "groups:read", "applications:read", "webhooks:read"}})
 	for target, form := range map[string]url.Values{
 		"/console/applications/" + app + "/disable": {}, "/console/webhooks/" + hook + "/test": {}, "/console/webhooks/" + hook + "/replay": {}, "/console/webhooks/" + hook + "/redeliver": {"delivery": {"dlv_none"}},
 		"/console/users/" + bob + "/enable": {}, "/console/groups/" + group: {"user": {bob}}, "/console/groups/" + group + "/remove": {"user": {ann}},
+		"/console/model/apply": {"text": {"- name: a"}, "revision": {"x"}},
 	} {
 		p := c.visit(t, "POST", target, asBrowser(token), form)
 		equal(t, target, []any{p.status, strings.Contains(p.html, ":write, which you do not have")}, []any{403, true})
@@ -111,6 +138,123 @@ func consoleIsClosed(t *testing.T, w *world, c *client) {
 	c.want(t, 200, "", "PATCH", "/api/v1/settings", object{"mfa_policy": object{"mode": "required"}})
 	p = c.visit(t, "POST", "/auth/sign-in", nil, url.Values{"email": {"ann@example.com"}, "password": {secret}, "next": {"/console"}})
 	equal(t, "enrol", get("/console", cookieOf(p)).header.Get("Location"), "/account/security?done=enrol&next=%2Fconsole")
+}
+
+var islandScript = regexp.MustCompile(`<script type="module" src="/console/assets/[0-9a-f]{16}/[a-z]+\.js"></script>`)
+
+// withoutIsland removes the one script that a page may have.
+func withoutIsland(page string) string {
+	if at := islandScript.FindString(page); at != "" {
+		return strings.Replace(page, at, "", 1)
+	}
+	return page
+}
+
+// explored is the graph in a page for its island.
+type explored struct {
+	Nodes []struct{ ID, Kind string }
+	Edges []struct {
+		From, To, Kind string
+		Tuple          object
+		Way            int
+	}
+}
+
+var graphInPage = regexp.MustCompile(`data-graph="([^"]*)"`)
+
+func withoutGraph(page string) string { return graphInPage.ReplaceAllString(page, "") }
+
+func graphOf(t *testing.T, page string) (g explored) {
+	t.Helper()
+	found := graphInPage.FindStringSubmatch(page)
+	if found == nil || json.Unmarshal([]byte(html.UnescapeString(found[1])), &g) != nil {
+		t.Fatalf("the page has no graph: %v", found)
+	}
+	ids := map[string]bool{}
+	for _, n := range g.Nodes {
+		if ids[n.ID] {
+			t.Errorf("the graph has %s twice", n.ID)
+		}
+		ids[n.ID] = true
+	}
+	for _, e := range g.Edges {
+		if !ids[e.From] || !ids[e.To] {
+			t.Errorf("the edge from %s to %s leads nowhere", e.From, e.To)
+		}
+	}
+	return g
+}
+
+// exploresAnswer evaluates what a graph claims: with only the relations of its proof the question is
+// allowed, and so it is with what each way of a denial misses. It returns how many claims it had.
+func exploresAnswer(t *testing.T, c *client, g explored, question object, allowed bool) (claims int) {
+	t.Helper()
+	simulate := func(relations object) any {
+		t.Helper()
+		return c.want(t, 200, "", "POST", "/api/v1/resources/simulate", object{"assume": object{"relations": relations}, "check": question}).data()["check"].(object)["allowed"]
+	}
+	text := func(tuple object) string {
+		t.Helper()
+		line, err := json.Marshal(object{"resource": tuple["resource"], "relation": tuple["relation"], "subject": tuple["subject"]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(line)
+	}
+	proof, ways := map[string]bool{}, map[int][]object{}
+	for _, e := range g.Edges {
+		switch {
+		case strings.HasPrefix(e.Kind, "proof") && e.Tuple != nil:
+			proof[text(e.Tuple)] = true
+		case e.Kind == "missing":
+			ways[e.Way] = append(ways[e.Way], e.Tuple)
+		}
+	}
+	if allowed {
+		var others []object
+		for _, typ := range []string{"item", "group"} {
+			for _, r := range c.want(t, 200, "", "GET", "/api/v1/relations?limit=100&resource_type="+typ, nil).list() {
+				tuple := r.(object)
+				if !proof[text(tuple)] {
+					others = append(others, object{"resource": tuple["resource"], "relation": tuple["relation"], "subject": tuple["subject"]})
+				}
+			}
+		}
+		if simulate(object{"remove": others}) != true {
+			t.Errorf("%v is not allowed by the relations of its proof alone: %v", question, proof)
+		}
+		return 1
+	}
+	for way, tuples := range ways {
+		// A way may also need that an exclusion ends, which is not a relation to add.
+		if excluded(t, c, question, way) {
+			continue
+		}
+		if claims++; simulate(object{"add": tuples}) != true {
+			t.Errorf("%v is not allowed with what is missing: %v", question, tuples)
+		}
+	}
+	return claims
+}
+
+// excluded reports whether a way of the denial of a question ends exclusions or changes relations.
+func excluded(t *testing.T, c *client, question object, way int) bool {
+	t.Helper()
+	asked := object{"debug": true}
+	for name, value := range question {
+		asked[name] = value
+	}
+	denial, _ := c.want(t, 200, "", "POST", "/api/v1/resources/check", asked).data()["denial"].(object)
+	w := denial["ways"].([]any)[way-1].(object)
+	if list, _ := w["exclusions"].([]any); len(list) > 0 {
+		return true
+	}
+	for _, r := range w["relations"].([]any) {
+		if r.(object)["state"] != "absent" {
+			return true
+		}
+	}
+	return false
 }
 
 // consoleExplains: pages of the console decide as checks do, and what they mark leads from the
@@ -162,7 +306,7 @@ func consoleExplains(t *testing.T, _ *world, c *client) {
 	group := c.want(t, 201, "", "POST", "/api/v1/groups", object{"slug": "readers", "name": "Readers", "scopes": []string{"resources:read"}}).data()["id"].(string)
 	c.want(t, 201, "", "POST", "/api/v1/groups/"+group+"/members", object{"user_id": ann})
 	token := signIn(t, c, "ann@example.com", secret, "complete").data()["session_token"].(string)
-	allowed := 0
+	allowed, explored := 0, map[bool]int{}
 	for _, item := range items {
 		for _, person := range people {
 			for _, action := range []string{"view", "edit", "trusted", "publisher"} {
@@ -173,9 +317,14 @@ func consoleExplains(t *testing.T, _ *world, c *client) {
 				a := c.want(t, 200, "", "POST", "/api/v1/resources/check", object{"subject": part(person), "action": action, "resource": object{"type": "item", "external_id": item}, "debug": true}).data()
 				p := c.visit(t, "GET", "/console/access?"+query.Encode(), asBrowser(token), nil)
 				yes := strings.Contains(p.html, "✓ Allowed")
-				if p.status != 200 || yes != (a["allowed"] == true) || yes == strings.Contains(p.html, "✗ Denied") || strings.Contains(p.html, "<script") {
+				if p.status != 200 || yes != (a["allowed"] == true) || yes == strings.Contains(p.html, "✗ Denied") || strings.Contains(withoutIsland(p.html), "<script") {
 					t.Fatalf("%s %s %s is %v, page: %d\n%s", person, action, item, a, p.status, p.html)
 				}
+				if strings.Contains(p.html, "data-graph") {
+					g := graphOf(t, p.html)
+					explored[yes] += exploresAnswer(t, c, g, object{"subject": part(person), "action": action, "resource": object{"type": "item", "external_id": item}}, yes)
+				}
+				p.html = withoutGraph(p.html)
 				marked := strings.Count(p.html, `part of the proof`)
 				if yes != strings.Contains(p.html, `<ul class="tree"><li><span class="proof">`) {
 					t.Errorf("%s %s %s is %v, and not marked so:\n%s", person, action, item, a, p.html)
@@ -202,8 +351,8 @@ func consoleExplains(t *testing.T, _ *world, c *client) {
 			}
 		}
 	}
-	if allowed < 5 {
-		t.Errorf("%d decisions are allowed", allowed)
+	if allowed < 5 || explored[true] < 5 || explored[false] < 5 {
+		t.Errorf("%d decisions are allowed, and graphs of %v explored", allowed, explored)
 	}
 	// A relation that has expired since the last write does not hold, and neither does it by the link.
 	soon := time.Now().Add(time.Second).UTC().Format(time.RFC3339Nano)
@@ -259,8 +408,14 @@ func consoleExplains(t *testing.T, _ *world, c *client) {
 		"/console/access/subjects": 200, "/console/access/subjects?subject_type=" + url.QueryEscape(hostile) + "&action=view&resource=item:a": 400, "/console/access/subjects?subject_type=user&action=view&resource=item:a": 200,
 		"/console/access/subjects?subject_type=user&action=view": 400, "/console/access/resources": 200, "/console/access/resources?subject=user:ann&action=view&type=item": 200, "/console/access/resources?subject=user:ann&action=view&type=none": 404,
 		"/console/access/resources?subject=user:ann&action=view&type=item&cursor=x": 400, "/console/users": 403,
+		"/console/simulator": 200, "/console/simulator?subject=user:a&action=view&resource=item:a": 200, "/console/simulator?subject=" + url.QueryEscape(hostile) + "&remove=" + url.QueryEscape(hostile): 400,
+		"/console/simulator?subject=user:a&action=view&resource=item:a&remove=" + url.QueryEscape(hostile): 400, "/console/simulator?subject=user:a&action=view&resource=item:a&remove=item:a%23editor@user:nobody": 404,
+		"/console/simulator?subject=user:a&action=view&resource=item:a&add=" + url.QueryEscape(`{"resource":1}`): 400, "/console/simulator?subject=user:a&action=view&resource=item:a&add=item:b%23nothing@user:a": 400,
+		"/console/simulator?subject=user:a&action=view&resource=item:a&instant=" + url.QueryEscape(hostile): 400, "/console/simulator?subject=user:a&action=view&resource=item:a&then=" + url.QueryEscape(hostile): 400,
+		"/console/simulator?subject=user:a&action=view&resource=item:none": 404, "/console/simulator?subject=user:a&action=edit&resource=item:none&add=item:none%23editor@user:a": 200, "/console/simulator?subject=user:a&action=view&resource=item:a&at=" + url.QueryEscape(hostile): 400,
 	} {
 		p := c.visit(t, "GET", target, asBrowser(token), nil)
+		p.html = withoutIsland(p.html)
 		equal(t, target, []any{p.status, strings.Contains(p.html, "<script"), strings.Contains(p.html, "Go to your account")}, []any{status, false, false})
 	}
 }

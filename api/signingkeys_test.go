@@ -269,11 +269,17 @@ func idTokenAlgorithm(t *testing.T, w *world, c *client) {
 	if err := provider.Claims(&offered); err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "offered", offered.Algs, []string{"RS256", "ES256"})
+	equal(t, "offered", offered.Algs, []string{"ES256", "RS256", "PS256", "EdDSA"})
 	for _, tc := range []struct {
 		form object
 		want string
-	}{{nil, "ES256"}, {object{"id_token_signed_response_alg": "RS256"}, "RS256"}, {object{"id_token_signed_response_alg": "ES256"}, "ES256"}} {
+	}{
+		{nil, "ES256"},
+		{object{"id_token_signed_response_alg": "RS256"}, "RS256"},
+		{object{"id_token_signed_response_alg": "ES256"}, "ES256"},
+		{object{"id_token_signed_response_alg": "PS256"}, "PS256"},
+		{object{"id_token_signed_response_alg": "EdDSA"}, "EdDSA"},
+	} {
 		p := newParty(t, c, tc.form)
 		p.session = session
 		got := p.exchange(t, p.code(t, url.Values{"scope": {"openid offline_access"}}), nil).body
@@ -288,7 +294,7 @@ func idTokenAlgorithm(t *testing.T, w *world, c *client) {
 			if err := idToken.VerifyAccessToken(access); err != nil {
 				t.Error(err)
 			}
-			other := map[string]string{"RS256": "ES256", "ES256": "RS256"}[tc.want]
+			other := map[string]string{"RS256": "PS256", "PS256": "RS256", "ES256": "EdDSA", "EdDSA": "ES256"}[tc.want]
 			if _, err := provider.Verifier(&oidc.Config{ClientID: p.id, SupportedSigningAlgs: []string{other}}).Verify(ctx, raw); err == nil {
 				t.Errorf("signed by %s, too", other)
 			}

@@ -43,7 +43,7 @@ type deployment struct {
 	creation    latencies
 
 	process       *exec.Cmd // nil: it does not run
-	served, admin string    // base URLs
+	served, admin string    // base URLs, the same for all processes
 	client        *http.Client
 }
 
@@ -151,15 +151,17 @@ func (d *deployment) keyFile() string { return filepath.Join(d.dir, "master.key"
 // until it is ready.
 func (d *deployment) restart(ctx context.Context, more ...string) (ready time.Duration, err error) {
 	d.stop()
-	served, admin, err := freeAddresses()
-	if err != nil {
-		return 0, err
+	if d.served == "" {
+		served, admin, err := freeAddresses()
+		if err != nil {
+			return 0, err
+		}
+		d.served, d.admin = "http://"+served, "http://"+admin
+		d.client = newClient(2 * callersAtOnce)
 	}
-	d.served, d.admin = "http://"+served, "http://"+admin
-	d.client = newClient(2 * requestsAtOnce)
 	args := append([]string{
 		"serve", "--data-dir", d.dir, "--database-url", d.db.url, "--master-key-file", d.keyFile(),
-		"--listen", served, "--admin-listen", admin, "--rate-limits", "token.ip=unlimited,token.caller=unlimited,client.caller=unlimited,authz.caller=unlimited",
+		"--listen", strings.TrimPrefix(d.served, "http://"), "--admin-listen", strings.TrimPrefix(d.admin, "http://"), "--rate-limits", "token.ip=unlimited,token.caller=unlimited,client.caller=unlimited,authz.caller=unlimited",
 	}, more...)
 	product := exec.CommandContext(ctx, d.binary, args...)
 	log, err := os.Create(filepath.Join(d.dir, "server.log"))
@@ -220,7 +222,7 @@ func (d *deployment) get(ctx context.Context, path string, answer *bytes.Buffer)
 }
 
 // heap returns the memory of the server that is in use, in bytes, after garbage collections.
-func (d *deployment) heap(ctx context.Context) (int64, error) {
+func (d *deployment) heap(ctx context.Context) (float64, error) {
 	for range 2 { // the second frees what finalizers and pools held
 		if err := d.get(ctx, "/debug/pprof/heap?gc=1", new(bytes.Buffer)); err != nil {
 			return 0, err
@@ -230,15 +232,14 @@ func (d *deployment) heap(ctx context.Context) (int64, error) {
 }
 
 // metric reads a metric without labels.
-func (d *deployment) metric(ctx context.Context, name string) (int64, error) {
+func (d *deployment) metric(ctx context.Context, name string) (float64, error) {
 	var metrics bytes.Buffer
 	if err := d.get(ctx, "/metrics", &metrics); err != nil {
 		return 0, err
 	}
 	for lines := bufio.NewScanner(&metrics); lines.Scan(); {
 		if value, ok := strings.CutPrefix(lines.Text(), name+" "); ok {
-			n, err := strconv.ParseFloat(value, 64)
-			return int64(n), err
+			return strconv.ParseFloat(value, 64)
 		}
 	}
 	return 0, fmt.Errorf("there is no metric %s", name)
@@ -252,7 +253,7 @@ func (d *deployment) awaitIdle(ctx context.Context) error {
 			return err
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("%d bytes of tenants are still in memory", n)
+			return fmt.Errorf("%.0f bytes of tenants are still in memory", n)
 		}
 	}
 }
@@ -295,28 +296,37 @@ func (d *deployment) token(t *hosted) func(context.Context) error {
 func (d *deployment) check(t *hosted) func(context.Context) error {
 	return func(ctx context.Context) error {
 		u := rand.IntN(2 * hostedViewers)
-		q := Question{user(u), t.folder, "view", u < hostedViewers}
-		subject := wireOf(q.Subject)
-		body, err := json.Marshal(wireCheck{&subject, q.Action, wireResource{q.Resource.Type, q.Resource.ID}})
-		if err != nil {
-			return err
-		}
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, d.served+"/api/v1/resources/check", bytes.NewReader(body))
-		if err != nil {
-			return err
-		}
-		req.Host, req.Header = t.host, http.Header{"Authorization": {"Bearer " + t.accessToken}, "Content-Type": {"application/json"}}
-		var answer bytes.Buffer
-		if err := (&HTTP{client: d.client}).do(req, &answer); err != nil {
-			return err
-		}
-		var allowed [1]bool
-		if err := decisions(answer.Bytes(), allowed[:]); err != nil {
-			return err
-		}
-		if allowed[0] != q.Allowed {
-			return wrong(&q, allowed[0])
-		}
-		return nil
+		return d.ask(ctx, t, &Question{user(u), t.folder, "view", u < hostedViewers})
 	}
+}
+
+// ask sends a check and compares the answer.
+func (d *deployment) ask(ctx context.Context, t *hosted, q *Question) error {
+	subject := wireOf(q.Subject)
+	var answer bytes.Buffer
+	if err := d.send(ctx, t, http.MethodPost, "check", wireCheck{&subject, q.Action, wireResource{q.Resource.Type, q.Resource.ID}}, &answer); err != nil {
+		return err
+	}
+	var allowed [1]bool
+	if err := decisions(answer.Bytes(), allowed[:]); err != nil {
+		return err
+	}
+	if allowed[0] != q.Allowed {
+		return wrong(q, allowed[0])
+	}
+	return nil
+}
+
+// send sends a request about resources of a tenant.
+func (d *deployment) send(ctx context.Context, t *hosted, method, path string, body any, answer *bytes.Buffer) error {
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, method, d.served+"/api/v1/resources/"+path, bytes.NewReader(encoded))
+	if err != nil {
+		return err
+	}
+	req.Host, req.Header = t.host, http.Header{"Authorization": {"Bearer " + t.accessToken}, "Content-Type": {"application/json"}}
+	return (&HTTP{client: d.client}).do(req, answer)
 }

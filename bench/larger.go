@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 
 	"stonetown/engine"
@@ -12,12 +13,14 @@ import (
 // question is asked twice by plan. Other targets get the same questions; see [ServerArgs].
 type LargerThanMemory struct {
 	*Docs
-	draw Workload
-	part int64 // one of so many parts of the tuples fits; 0: none
+	draw  Workload
+	part  int64 // one of so many parts of the tuples fits; 0: none
+	files bool  // there is a folder for mapped files
 }
 
-// NewLargerThanMemory returns the workload with memory for a quarter of the tuples.
-func NewLargerThanMemory(d *Docs) *LargerThanMemory { return &LargerThanMemory{d, d, 4} }
+// NewLargerThanMemory returns the workload with memory for a quarter of the tuples, and a folder for
+// mapped files, which the server with the embedded database has by default.
+func NewLargerThanMemory(d *Docs) *LargerThanMemory { return &LargerThanMemory{d, d, 4, true} }
 
 // Name implements [Workload].
 func (*LargerThanMemory) Name() string { return "larger-than-memory" }
@@ -56,13 +59,25 @@ func (l *LargerThanMemory) measure(ctx context.Context, r *run, targets ...Targe
 			r.err = fmt.Errorf("%s: the tuples are not in memory", l.Name())
 			return
 		}
-		e, err := engine.New(engine.Config{Store: p.Store, ResidentBytes: memory})
+		c := engine.Config{Store: p.Store, ResidentBytes: memory}
+		if l.files {
+			if c.GraphFolder, r.err = os.MkdirTemp("", "stonetown-mapped-"); r.err != nil {
+				return
+			}
+			defer os.RemoveAll(c.GraphFolder)
+		}
+		e, err := engine.New(c)
 		if err != nil {
 			r.err = err
 			return
 		}
 		defer e.Close()
-		targets[i] = &InProcess{Engine: e, Store: p.Store, Tenant: p.Tenant}
+		of := &InProcess{Engine: e, Store: p.Store, Tenant: p.Tenant}
+		if targets[i] = of; l.files {
+			if r.err = of.Warm(ctx, l); r.err != nil {
+				return
+			}
+		}
 	}
 	for _, m := range []struct{ workers, size int }{{1, 1}, {remoteWorkers, 1}, {1, batchSize}} {
 		var meters []*meter

@@ -23,14 +23,28 @@ func BenchmarkLoad(b *testing.B) {
 		d := NewDocs()
 		store := openStore(b, sqldb.Config{URL: url})
 		p := newInProcess(b, store, engine.Config{})
-		n := 0
+		n, before := 0, databaseSize(b, store.DB)
 		for b.Loop() {
 			p.Tenant = fmt.Sprint("tnt_", n) // an empty one
 			n++
 			loadAll(b, p, d)
 		}
 		b.ReportMetric(float64(b.N)*docsTuples/b.Elapsed().Seconds(), "tuples/s")
+		b.ReportMetric(float64(databaseSize(b, store.DB)-before)/float64(b.N)/docsTuples, "disk-B/tuple")
 	})
+}
+
+// databaseSize returns the bytes of all tables and indexes, the changelog among them.
+func databaseSize(b *testing.B, db *sqldb.DB) (n int64) {
+	b.Helper()
+	query := `SELECT pg_database_size(current_database())`
+	if db.Dialect() == sqldb.SQLite {
+		query = `SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()`
+	}
+	if err := db.QueryRow(b.Context(), query).Scan(&n); err != nil {
+		b.Fatal(err)
+	}
+	return n
 }
 
 // BenchmarkColdStart measures a process that starts with the workload in its database: the

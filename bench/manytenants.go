@@ -116,13 +116,13 @@ func (m ManyTenants) measure(ctx context.Context, on database) (rows []ManyTenan
 	rows = append(rows, ratio("time to ready, the best of 3 starts", float64(ready[0]), float64(ready[1]), ms(ready[0]), ms(ready[1])))
 
 	memory := func(when, bar string) error {
-		var bytes [2]int64
+		var bytes [2]float64
 		for i, d := range both {
 			if bytes[i], err = d.heap(ctx); err != nil {
 				return fmt.Errorf("read the size of the heap: %w", err)
 			}
 		}
-		each := float64(bytes[1]-bytes[0]) / float64(m.Tenants-1)
+		each := (bytes[1] - bytes[0]) / float64(m.Tenants-1)
 		rows = append(rows, ManyTenantsRow{
 			Measure: "memory, " + when, One: mib(bytes[0]), Many: fmt.Sprintf("%s, %.1f KiB a tenant", mib(bytes[1]), each/1024),
 			Bar: bar, Met: each < maxIdleBytes,
@@ -184,7 +184,7 @@ func ratio(measure string, one, many float64, oneText, manyText string) ManyTena
 	}
 }
 
-func mib(bytes int64) string { return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20)) }
+func mib(bytes float64) string { return fmt.Sprintf("%.1f MiB", bytes/(1<<20)) }
 
 // drawn returns the calls of a worker to tenants that are drawn by Zipf's law.
 func (d *deployment) drawn(worker int, call func(*deployment, *hosted) func(context.Context) error) func(context.Context) error {

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -272,8 +273,10 @@ func ask(ctx context.Context, call Call, questions []Question) error {
 	return nil
 }
 
+var errWrong = errors.New("wrong answer")
+
 func wrong(q *Question, allowed bool) error {
-	return fmt.Errorf("wrong answer: may %s %s %s? got %v, the oracle answers %v", q.Subject, q.Action, q.Resource, allowed, q.Allowed)
+	return fmt.Errorf("%w: may %s %s %s? got %v, the oracle answers %v", errWrong, q.Subject, q.Action, q.Resource, allowed, q.Allowed)
 }
 
 // writing returns the meter of calls of which one in every writes a tuple. The next call

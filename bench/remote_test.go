@@ -94,7 +94,7 @@ func BenchmarkProcesses(b *testing.B) {
 }
 
 // BenchmarkTenants measures checks of a thousand tenants, with memory for all of them, for
-// a tenth and for none: the others are answered from the database.
+// a tenth and for none: the others are in mapped files or answered from the database.
 func BenchmarkTenants(b *testing.B) {
 	onEach(b, func(b *testing.B, url string) {
 		store := openStore(b, sqldb.Config{URL: url})
@@ -108,9 +108,14 @@ func BenchmarkTenants(b *testing.B) {
 		for _, c := range []struct {
 			name  string
 			bytes int64
-		}{{"all resident", 0}, {"a tenth", all / 10}, {"none", -1}} {
+			files bool
+		}{{"all resident", 0, false}, {"a tenth, the others in files", all / 10, true}, {"a tenth", all / 10, false}, {"none", -1, false}} {
 			b.Run(c.name, func(b *testing.B) {
-				t := &tenanted{newInProcess(b, store, engine.Config{ResidentBytes: c.bytes}), w}
+				config := engine.Config{ResidentBytes: c.bytes}
+				if c.files {
+					config.GraphFolder = b.TempDir()
+				}
+				t := &tenanted{newInProcess(b, store, config), w}
 				if err := t.Warm(b.Context(), w); err != nil {
 					b.Fatal(err)
 				}

@@ -59,7 +59,7 @@ func (p *InProcess) Write(ctx context.Context, tuples []tuplestore.Tuple) error 
 	return err
 }
 
-// Warm waits until the tenant is in memory. No other tenant may be loaded during that time.
+// Warm waits until the tenant is in memory or a mapped file. No other tenant may be loaded during that time.
 func (p *InProcess) Warm(ctx context.Context, w Workload) error {
 	loads := func() int64 { return p.Engine.Stats().Loads + p.Engine.Stats().LoadsRestored }
 	before := loads()

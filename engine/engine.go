@@ -46,9 +46,17 @@ type Config struct {
 
 	// ResidentBytes bounds the estimated memory of all resident graphs, and of parts of tenants
 	// that are not resident. Graphs get up to seven eighths of it: beyond that the tenants with
-	// the fewest requests are dropped and evaluated cold; a tenant that exceeds it alone stays
-	// cold. Parts get what is left. Default 4 GiB; a negative value keeps nothing in memory.
+	// the fewest requests are dropped, and so is a tenant that exceeds it alone: their graphs are in
+	// mapped files, or they are evaluated cold. Parts get what is left. Default 4 GiB; a negative
+	// value keeps nothing in memory.
 	ResidentBytes int64
+
+	// MappedBytes bounds the files of graphs that do not fit into ResidentBytes: such a graph is
+	// in a mapped file in GraphFolder, of which the kernel keeps in memory what is used. Beyond it
+	// the tenants with the fewest requests are dropped; a file that is being filled does not count
+	// yet. Each takes a file descriptor. Default 8 GiB. There are none with a negative value, without
+	// a GraphFolder and on systems other than Unix, and such tenants stay cold.
+	MappedBytes int64
 
 	// IdleAfter is how long a tenant without requests stays in memory: its graph and its schema.
 	// Default 15 minutes.
@@ -115,6 +123,7 @@ func (noLease) Forget()                                   {}
 type Engine struct {
 	store        tuplestore.Store
 	budget       int64             // of graphs; negative: none is resident
+	mappedBudget int64             // of mapped files; 0: there are none
 	parts        *nodecache.Cache  // of tenants that are not resident; nil: nothing is kept
 	files        *graphfile.Folder // nil: nothing is saved
 	saveEvery    time.Duration
@@ -134,6 +143,7 @@ type Engine struct {
 
 	tenants  sync.Map // string -> *tenant
 	resident residency
+	mapped   residency
 	stats    stats
 
 	background context.Context // ends at Close
@@ -191,9 +201,19 @@ func New(c Config) (*Engine, error) {
 		e.resident.changed = func(graphs int64) { e.parts.Resize(max(c.ResidentBytes-graphs, c.ResidentBytes/partsShare)) }
 	}
 	if c.GraphFolder != "" {
+		e.mappedBudget = max(0, c.MappedBytes)
+		if c.MappedBytes == 0 {
+			e.mappedBudget = 8 << 30
+		}
 		var err error
 		if e.files, err = graphfile.Open(c.GraphFolder); err != nil {
 			return nil, fmt.Errorf("engine: %w", err)
+		}
+		if _, err := e.files.Arena(e.mappedBudget); err != nil {
+			e.mappedBudget = 0
+			if !errors.Is(err, errors.ErrUnsupported) {
+				e.logger.Warn("tenants that do not fit into memory are evaluated cold", "error", err)
+			}
 		}
 	}
 	e.background, e.stop = context.WithCancel(context.Background())
@@ -237,6 +257,7 @@ type Stats struct {
 	LoadsTooLarge int64 // loads given up because the graph does not fit
 	LoadsFailed   int64 // loads that failed
 	ResidentBytes int64 // estimated memory of the resident graphs
+	MappedBytes   int64 // of the files of mapped graphs
 
 	// The parts of tenants that are not resident: lookups that found one that holds, and others;
 	// parts that gave place to others; and the estimated memory.
@@ -254,6 +275,6 @@ func (e *Engine) Stats() Stats {
 		Checks: e.stats.checks.Load(), ColdReads: e.stats.coldReads.Load(),
 		TailReads: e.stats.tailReads.Load(), Loads: e.stats.loads.Load(),
 		LoadsRestored: e.stats.loadsRestored.Load(), LoadsTooLarge: e.stats.loadsTooLarge.Load(), LoadsFailed: e.stats.loadsFailed.Load(),
-		ResidentBytes: e.resident.bytes.Load(),
+		ResidentBytes: e.resident.bytes.Load(), MappedBytes: e.mapped.bytes.Load(),
 	}
 }

@@ -374,7 +374,7 @@ func (x *expansion) sort(facts []tuplestore.Fact) {
 func (x *expansion) fact(o tuplestore.Object, relation string, to graph.Subject, q *tuplestore.Qualifier) tuplestore.Fact {
 	f := tuplestore.Fact{Tuple: tuplestore.Tuple{Object: o, Relation: relation, Subject: x.subject(to)}}
 	if q != nil {
-		f.Qualifier = *q
+		f.Qualifier = q.Clone()
 	}
 	return f
 }

@@ -38,6 +38,7 @@ func (t *tenant) look() {
 	if idle {
 		t.lease.Forget()
 		t.engine.resident.set(t, 0)
+		t.engine.mapped.set(t, 0)
 		t.cold.Store(nil)
 	}
 }

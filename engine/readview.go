@@ -83,15 +83,19 @@ func (e *Engine) readView(ctx context.Context, tenantID string, c Consistency, l
 	if t.graph != nil {
 		v.scratch = scratches.Get().(*scratch)
 		v.view.Graph, v.view.Program, v.locked = t.graph, t.program, t
+		isMapped := t.isMapped()
 		if l.Heavy {
 			v.pin()
+		}
+		if isMapped { // there may be room on the heap by now
+			t.startLoading(true)
 		}
 		v.describe(ctx)
 		return v, nil
 	}
 	era := t.presentEra()
 	t.mu.RUnlock()
-	t.startLoading()
+	t.startLoading(false)
 	v.program = t.coldProgram(v.at.compiled)
 	v.goCold(e.snapshot(tenantID, v.at))
 	v.keep(era)

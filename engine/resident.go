@@ -3,19 +3,21 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"stonetown/engine/internal/arena"
 	"stonetown/engine/internal/graph"
 	"stonetown/engine/internal/names"
 	"stonetown/engine/internal/program"
 	"stonetown/tuplestore"
 )
 
-// residency accounts for the memory of the resident graphs. If it does not suffice for all
-// tenants, those with the most requests stay: a tenant replaces others only if it gets more
+// residency accounts for the memory of the resident graphs, or for the files of those that are
+// mapped. If that does not suffice for all tenants, those with the most requests stay: a tenant replaces others only if it gets more
 // than twice as many requests. Otherwise tenants with alternating requests would replace
 // each other, and all time would be spent on loading.
 type residency struct {
@@ -69,39 +71,57 @@ func (h *heat) at(now uint64) uint64 {
 
 var errTooLarge = errors.New("graph exceeds the memory budget")
 
-// startLoading loads the tenant's graph in the background, unless that is in progress,
-// failed recently, or would displace tenants with as many requests.
-func (t *tenant) startLoading() {
+// startLoading loads the tenant's graph in the background, unless that is in progress, failed
+// recently, or would displace tenants with as many requests. It goes into a mapped file if it does
+// not fit into memory. One that is in such a file is loaded again if memory has become free.
+func (t *tenant) startLoading(isMapped bool) {
 	e := t.engine
 	if e.budget < 0 || time.Now().UnixNano() < t.retryAt.Load() && !t.tooLarge.hasShrunk() || !t.loading.CompareAndSwap(false, true) {
 		return
 	}
-	if !e.resident.hasRoom(t, e.budget) {
+	var inMemory, inFile bool
+	if isMapped {
+		inMemory = e.resident.fits(t, e.budget)
+	} else {
+		inMemory, inFile = e.resident.hasRoom(t, e.budget), e.mapped.hasRoom(t, e.mappedBudget)
+	}
+	if !inMemory && !inFile {
 		t.retryAt.Store(time.Now().Add(reconsiderAfter).UnixNano())
 		t.loading.Store(false)
 		return
 	}
 	e.loads.Go(func() {
 		defer t.loading.Store(false)
-		began := time.Now()
-		tuples, err := t.load(e.background)
-		if e.background.Err() != nil {
-			return
+		err := errTooLarge
+		if inMemory {
+			err = t.loadAndNote(e.background, false)
 		}
-		if !errors.Is(err, errTooLarge) {
-			t.tooLarge.forget()
-			if err != nil {
-				e.stats.loadsFailed.Add(1)
-				t.retryAt.Store(time.Now().Add(retryAfter).UnixNano())
-				e.logger.Warn("tenant stays cold", "tenant", t.id, "error", err)
-			}
-			return
+		if inFile && errors.Is(err, errTooLarge) {
+			_ = t.loadAndNote(e.background, true)
 		}
+	})
+}
+
+// loadAndNote loads the tenant's graph, and notes for later loads if that fails.
+func (t *tenant) loadAndNote(ctx context.Context, mapped bool) error {
+	e, began := t.engine, time.Now()
+	tuples, err := t.load(ctx, mapped)
+	switch {
+	case err == nil && mapped, ctx.Err() != nil:
+	case err == nil:
+		t.tooLarge.forget()
+	case errors.Is(err, errTooLarge):
 		e.stats.loadsTooLarge.Add(1)
 		wait := t.tooLarge.note(tuples, time.Since(began))
 		t.retryAt.Store(time.Now().Add(wait).UnixNano())
-		e.logger.Warn("tenant stays cold", "tenant", t.id, "error", err, "tuples", tuples, "retry_after", wait)
-	})
+		e.logger.Warn("tenant does not fit into memory", "tenant", t.id, "mapped", mapped, "error", err, "tuples", tuples, "retry_after", wait)
+	default:
+		t.tooLarge.forget()
+		e.stats.loadsFailed.Add(1)
+		t.retryAt.Store(time.Now().Add(retryAfter).UnixNano())
+		e.logger.Warn("tenant stays cold", "tenant", t.id, "mapped", mapped, "error", err)
+	}
+	return err
 }
 
 // tooLarge records that a tenant did not fit. To load such a tenant takes long and is
@@ -149,24 +169,26 @@ func (l *tooLarge) hasShrunk() bool {
 
 // load makes the tenant resident, from its file if that is of use. It returns the number of tuples
 // that it read from the store.
-func (t *tenant) load(ctx context.Context) (tuples int64, err error) {
+func (t *tenant) load(ctx context.Context, mapped bool) (tuples int64, err error) {
 	release, err := t.engine.resident.admit(ctx)
 	if err != nil {
 		return tuples, err
 	}
 	defer release()
-	err = t.restore(ctx)
-	if err == nil {
+	tuples, err = t.restore(ctx, mapped)
+	switch {
+	case err == nil:
 		t.engine.stats.loadsRestored.Add(1)
 		t.account()
 		return 0, nil
-	}
-	if !errors.Is(err, os.ErrNotExist) && ctx.Err() == nil {
+	case errors.Is(err, errTooLarge), ctx.Err() != nil:
+		return tuples, err
+	case !errors.Is(err, os.ErrNotExist):
 		t.engine.logger.Warn("the graph in a tenant's file is not used", "tenant", t.id, "error", err)
 	}
 	err = errRenamed
 	for errors.Is(err, errRenamed) {
-		tuples, err = t.loadGraph(ctx)
+		tuples, err = t.loadGraph(ctx, mapped)
 	}
 	if err != nil {
 		return tuples, err
@@ -177,9 +199,17 @@ func (t *tenant) load(ctx context.Context) (tuples int64, err error) {
 	return tuples, nil
 }
 
+// memory returns the memory for a graph: a new arena, or nil for the heap.
+func (t *tenant) memory(mapped bool) (*arena.Arena, error) {
+	if !mapped {
+		return nil, nil
+	}
+	return t.engine.files.Arena(t.engine.mappedBudget)
+}
+
 // loadGraph reads the tuples from the store. The error is errRenamed if the tenant renamed
 // something meanwhile.
-func (t *tenant) loadGraph(ctx context.Context) (tuples int64, err error) {
+func (t *tenant) loadGraph(ctx context.Context, mapped bool) (tuples int64, err error) {
 	e := t.engine
 	head, document, err := e.store.Latest(ctx, t.id)
 	if err != nil {
@@ -189,15 +219,22 @@ func (t *tenant) loadGraph(ctx context.Context) (tuples int64, err error) {
 	if err != nil {
 		return tuples, err
 	}
-	at := t.positionAt(head, compiled)
-	g := graph.New()
+	memory, err := t.memory(mapped)
+	if err != nil {
+		return tuples, err
+	}
+	at, g := t.positionAt(head, compiled), graph.NewIn(memory)
 	for record, err := range e.snapshot(t.id, at).Scan(ctx, tuplestore.Filter{Presence: tuplestore.WithPresence}) {
 		if err != nil {
 			return tuples, err
 		}
 		tuples++
-		if g.Add(record.Fact); g.Bytes() > e.budget {
+		g.Add(record.Fact)
+		if !mapped && g.Bytes() > e.budget {
 			return tuples, errTooLarge
+		}
+		if err := memory.Err(); err != nil {
+			return tuples, fmt.Errorf("%w: %w", errTooLarge, err)
 		}
 	}
 	return tuples, t.bringForward(ctx, g, at, head.Revision)
@@ -259,29 +296,53 @@ func (t *tenant) drop() {
 	t.graph, t.program = nil, nil
 	t.mu.Unlock()
 	t.engine.resident.set(t, 0)
+	t.engine.mapped.set(t, 0)
 }
 
-// account records the graph's size. While all graphs together exceed the budget, it drops
-// others, and then the tenant's own.
+// isMapped reports whether the graph is in a mapped file. mu is held.
+func (t *tenant) isMapped() bool { return t.graph != nil && t.graph.Arena() != nil }
+
+// account records the graph's size. While all graphs together exceed the budget of where it is, it
+// drops others, and then the tenant's own.
 func (t *tenant) account() {
 	e := t.engine
 	t.mu.RLock()
-	var size int64
+	var size, inMemory, inFile int64
+	full := false
 	if t.graph != nil {
 		size = t.graph.Bytes()
+		if memory := t.graph.Arena(); memory != nil {
+			inFile, full = memory.Bytes(), memory.Err() != nil
+		} else {
+			inMemory = size
+		}
 	}
 	t.mu.RUnlock()
-	e.resident.set(t, size)
+	e.resident.set(t, inMemory)
+	e.mapped.set(t, inFile)
 	t.size.Store(size)
-	e.resident.scant.Store(e.resident.bytes.Load() > e.budget/2)
-	for e.resident.bytes.Load() > e.budget {
-		victim := e.resident.coldest(t)
+	e.resident.scant.Store(e.resident.bytes.Load() > e.budget/2 || e.mapped.bytes.Load() > 0)
+	switch {
+	case full:
+		t.retryAt.Store(time.Now().Add(retryAfter).UnixNano())
+		t.drop()
+	case inFile > 0:
+		e.mapped.shrink(t, e.mappedBudget)
+	default:
+		e.resident.shrink(t, e.budget)
+	}
+}
+
+// shrink drops graphs while all together exceed a budget: others, and then that of keep.
+func (r *residency) shrink(keep *tenant, budget int64) {
+	for r.bytes.Load() > budget {
+		victim := r.coldest(keep)
 		if victim == nil {
-			victim = t
+			victim = keep
 		}
 		victim.drop()
-		if victim == t {
-			t.retryAt.Store(time.Now().Add(retryAfter).UnixNano())
+		if victim == keep {
+			keep.retryAt.Store(time.Now().Add(retryAfter).UnixNano())
 			return
 		}
 	}
@@ -325,11 +386,19 @@ func (r *residency) set(t *tenant, size int64) {
 // hasRoom reports whether a tenant fits, with the size that it last had, or should displace
 // others.
 func (r *residency) hasRoom(t *tenant, budget int64) bool {
-	if r.bytes.Load()+t.size.Load() <= budget {
+	if r.fits(t, budget) {
 		return true
+	}
+	if budget <= 0 {
+		return false
 	}
 	victim, now := r.coldest(t), age()
 	return victim == nil || t.heat.at(now) > 2*victim.heat.at(now)
+}
+
+// fits reports whether a tenant fits, with the size that it last had, without displacing others.
+func (r *residency) fits(t *tenant, budget int64) bool {
+	return budget > 0 && r.bytes.Load()+t.size.Load() <= budget
 }
 
 // coldest returns the resident tenant with the fewest requests in a sample without keep;

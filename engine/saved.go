@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"time"
 
@@ -17,6 +18,8 @@ const (
 	// loaded: if it is commitsBehind, and another commit for each bytesPerCommit of its memory.
 	commitsBehind  = 10_000
 	bytesPerCommit = 1000
+	// bytesPerTuple is how much memory a tuple takes, at most.
+	bytesPerTuple = 100
 )
 
 // saveGraphs saves graphs until the engine is closed, and then once more.
@@ -96,43 +99,54 @@ func (e *Engine) isOf(ctx context.Context, h graphfile.Header) (head tuplestore.
 }
 
 // errNotOfUse is the error of a file whose graph is not worth reading.
-var errNotOfUse = errors.New("the file is too old, of another history, or too large")
+var errNotOfUse = errors.New("the file is too old, or of another history")
 
 // restore makes the graph in the tenant's file resident, brought forward to the newest revision.
-// Without a file the error is [os.ErrNotExist].
-func (t *tenant) restore(ctx context.Context) error {
+// Without a file the error is [os.ErrNotExist]. If the graph is too large, it also returns about how
+// many tuples it has.
+func (t *tenant) restore(ctx context.Context, mapped bool) (tuples int64, err error) {
 	e := t.engine
 	if e.files == nil {
-		return os.ErrNotExist
+		return 0, os.ErrNotExist
 	}
 	file, err := e.files.Read(t.id)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer file.Close()
 	head, is, err := e.isOf(ctx, file.Header)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if !is || file.Bytes > e.budget || int64(head.Revision-file.Revision) > commitsBehind+file.Bytes/bytesPerCommit {
-		return errNotOfUse
+	if !is || int64(head.Revision-file.Revision) > commitsBehind+file.Bytes/bytesPerCommit {
+		return 0, errNotOfUse
+	}
+	if !mapped && file.Bytes > e.budget {
+		return file.Bytes / bytesPerTuple, errTooLarge
 	}
 	document, since, err := e.store.Snapshot(t.id, file.Revision).Schema(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	compiled, err := compileDocument(document)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	g, err := file.Graph()
+	memory, err := t.memory(mapped)
 	if err != nil {
-		return err
+		return 0, err
+	}
+	g, err := file.Graph(memory)
+	if err != nil {
+		return 0, err
+	}
+	if err := memory.Err(); err != nil {
+		return file.Bytes / bytesPerTuple, fmt.Errorf("%w: %w", errTooLarge, err)
 	}
 	at := t.positionAt(tuplestore.Head{Revision: file.Revision, SchemaRevision: since, Epoch: file.Epoch}, compiled)
 	if err := t.bringForward(ctx, g, at, head.Revision); err != nil {
-		return err
+		return 0, err
 	}
 	t.saved.Store(int64(file.Revision))
-	return nil
+	return 0, nil
 }

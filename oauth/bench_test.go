@@ -1,6 +1,8 @@
 package oauth_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"stonetown/engine"
@@ -57,6 +59,21 @@ func BenchmarkIssue(b *testing.B) {
 			token(plain)
 		}
 	})
+	for _, of := range answeredByEngine(b, w) {
+		b.Run("client_credentials/"+of.name, func(b *testing.B) {
+			for b.Loop() {
+				token(of.request)
+			}
+		})
+		b.Run("introspection/"+of.name, func(b *testing.B) {
+			presented := token(of.request).AccessToken
+			for b.Loop() {
+				if i, err := w.Tokens.Introspect(ctx, tenantA, of.request.Credentials, presented); err != nil || !i.Active {
+					b.Fatal(i, err)
+				}
+			}
+		})
+	}
 	b.Run("token_exchange", func(b *testing.B) {
 		for b.Loop() {
 			token(exchange)
@@ -121,4 +138,59 @@ func BenchmarkIssue(b *testing.B) {
 			}
 		}
 	})
+}
+
+// askingEngine is a request for a token that has answers of the engine.
+type askingEngine struct {
+	name    string
+	request grants.Request
+}
+
+// answeredByEngine returns requests for tokens with three configured claims, with 2 relations and
+// 100 resources in all, and with 20 authorization details.
+func answeredByEngine(b *testing.B, w *world) []askingEngine {
+	b.Helper()
+	ctx := b.Context()
+	types := []schema.Type{{Name: "app", Relations: []schema.Relation{{Name: "admin"}, {Name: "viewer"}, {Name: "editor"}}}}
+	if _, err := w.engine.ApplyTypes(ctx, tenantA.ID, engine.TypesChange{Put: types}, engine.Origin{}); err != nil {
+		b.Fatal(err)
+	}
+	setup := *client.Machine.Defaults()
+	setup.Name, setup.AllowedScopes = "details", []string{"resources:read"}
+	detailed, secret, err := w.Clients.Create(ctx, tenantA.ID, setup)
+	if err != nil {
+		b.Fatal(err)
+	}
+	asks := request(detailed, secret)
+	asks.Scope = "resources:read"
+	setup.Name = "claims"
+	for _, source := range []client.ClaimSource{
+		{Relations: &client.ObjectRelations{Type: "app", ID: client.ClientIDInClaim}},
+		{Relations: &client.ObjectRelations{Type: "app", ID: "a0", Names: []string{"admin", "viewer"}}},
+		{Resources: &client.TypeAction{Type: "app", Action: "admin"}},
+	} {
+		setup.Claims = append(setup.Claims, client.Claim{Name: fmt.Sprint("c", len(setup.Claims)), Where: []client.ClaimPlace{client.InAccessToken}, Source: source})
+	}
+	claiming, secret, err := w.Clients.Create(ctx, tenantA.ID, setup)
+	if err != nil {
+		b.Fatal(err)
+	}
+	claims := request(claiming, secret)
+	claims.Scope = "resources:read"
+	var ops []engine.WriteOp
+	var ids []string
+	for i := range 99 {
+		ids = append(ids, fmt.Sprintf(`"a%d"`, i))
+		for _, app := range []client.Application{detailed, claiming} {
+			ops = append(ops, engine.WriteOp{
+				Resource: tuplestore.Object{Type: "app", ID: fmt.Sprint("a", i)}, Relation: "admin", Subject: tuplestore.Subject{Type: schema.ApplicationType, ID: app.ClientID},
+			})
+		}
+	}
+	ops = append(ops, engine.WriteOp{Resource: tuplestore.Object{Type: "app", ID: claiming.ClientID}, Relation: "admin", Subject: tuplestore.Subject{Type: schema.ApplicationType, ID: claiming.ClientID}})
+	if _, err := w.engine.Write(ctx, tenantA.ID, engine.WriteRequest{Ops: ops}); err != nil {
+		b.Fatal(err)
+	}
+	asks.Details = `[{"type":"app","actions":["admin"],"identifiers":[` + strings.Join(ids[:20], ",") + `]}]`
+	return []askingEngine{{"3 configured claims", claims}, {"20 authorization details", asks}}
 }

@@ -37,6 +37,8 @@ func TestJWKS(t *testing.T) {
 	public := map[string][]string{
 		"ES256": {"alg", "crv", "kid", "kty", "use", "x", "y"},
 		"RS256": {"alg", "e", "kid", "kty", "n", "use"},
+		"PS256": {"alg", "e", "kid", "kty", "n", "use"},
+		"EdDSA": {"alg", "crv", "kid", "kty", "use", "x"},
 	}
 	if len(set.Keys) != len(public) {
 		t.Fatalf("the set has %d keys", len(set.Keys))

@@ -2,7 +2,9 @@ package oauth
 
 import (
 	"context"
+	"slices"
 
+	"stonetown/internal/sqldb"
 	"stonetown/oauth/access"
 	"stonetown/oauth/assertion"
 	"stonetown/oauth/authorization"
@@ -43,6 +45,7 @@ type Metadata struct {
 	AuthorizationResponseISSSupported bool     // RFC 9207
 	ACRValuesSupported                []string
 	ClaimsSupported                   []string
+	AuthorizationDetailsTypes         []string // RFC 9396 §10
 	PromptValuesSupported             []string
 	BackchannelLogoutSupported        bool
 	BackchannelLogoutSessionSupported bool
@@ -55,7 +58,16 @@ type Metadata struct {
 
 // Metadata returns the content of a tenant's discovery documents.
 func (s *Service) Metadata(ctx context.Context, tenant protocol.Tenant) (Metadata, error) {
-	settings, err := client.SelectSettings(ctx, s.db, tenant.ID)
+	var b sqldb.Batch
+	readSettings, configured := client.QueueSettings(&b, tenant.ID), client.QueueClaimNames(&b, tenant.ID)
+	if err := s.db.Send(ctx, &b); err != nil {
+		return Metadata{}, err
+	}
+	settings, err := readSettings()
+	if err != nil {
+		return Metadata{}, err
+	}
+	types, err := s.details.Types(ctx, tenant.ID)
 	if err != nil {
 		return Metadata{}, err
 	}
@@ -80,7 +92,7 @@ func (s *Service) Metadata(ctx context.Context, tenant protocol.Tenant) (Metadat
 		ResponseModesSupported:            authorization.ResponseModes,
 		GrantTypesSupported:               protocol.GrantTypes,
 		SubjectTypesSupported:             []string{"public"},
-		IDTokenSigningAlgValuesSupported:  []string{string(keys.RS256), string(keys.ES256)},
+		IDTokenSigningAlgValuesSupported:  algNames(),
 		TokenEndpointAuthMethodsSupported: client.ClientAuthMethods,
 		RevocationAuthMethodsSupported:    client.ClientAuthMethods,
 		IntrospectionAuthMethodsSupported: client.ConfidentialAuthMethods,
@@ -91,13 +103,31 @@ func (s *Service) Metadata(ctx context.Context, tenant protocol.Tenant) (Metadat
 		DPoPSigningAlgValuesSupported:     dpop.Algs,
 		AuthorizationResponseISSSupported: true,
 		ACRValuesSupported:                []string{protocol.AAL1, protocol.AAL2},
-		ClaimsSupported: append([]string{
-			"iss", "aud", "azp", "exp", "iat", "auth_time", "nonce", "acr", "amr", "sid", "at_hash",
-		}, access.StandardClaims...),
+		ClaimsSupported:                   claimsSupported(configured()),
+		AuthorizationDetailsTypes:         types,
 		PromptValuesSupported:             authorization.Prompts,
 		UILocalesSupported:                []string{"en"}, // of the hosted pages
 		ServiceDocumentation:              tenant.BaseURL + "/api/v1/openapi.yaml",
 		BackchannelLogoutSupported:        true,
 		BackchannelLogoutSessionSupported: true,
 	}, nil
+}
+
+// claimsSupported returns the claims of tokens and of the UserInfo endpoint, with those that are
+// configured for some application: clients may refuse to map a claim that is not listed.
+func claimsSupported(configured []string) []string {
+	all := slices.Concat([]string{"iss", "aud", "azp", "exp", "iat", "auth_time", "nonce", "acr", "amr", "sid", "at_hash"}, access.StandardClaims)
+	for _, name := range configured {
+		if !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+func algNames() (names []string) {
+	for _, alg := range keys.Algs {
+		names = append(names, string(alg))
+	}
+	return names
 }

@@ -13,7 +13,9 @@ import (
 	"stonetown/internal/sqldb"
 	"stonetown/oauth/access"
 	"stonetown/oauth/authorization"
+	"stonetown/oauth/claim"
 	"stonetown/oauth/client"
+	"stonetown/oauth/detail"
 	"stonetown/oauth/grants"
 	"stonetown/oauth/keys"
 	"stonetown/oauth/protocol"
@@ -24,6 +26,8 @@ import (
 // Relations is the part of [engine.Engine] that the module uses.
 type Relations interface {
 	client.Relations
+	claim.Relations
+	detail.Relations
 	grants.Relations
 }
 
@@ -72,12 +76,14 @@ type Service struct {
 	Authenticator *client.Authenticator
 	Keys          *keys.Service
 	Access        *access.Store
+	Claims        *claim.Finder
 	Tokens        *token.Service
 	Grants        *grants.Service
 	Authorization *authorization.Service
 
-	db    *sqldb.DB
-	clock func() time.Time
+	db      *sqldb.DB
+	details *detail.Checker
+	clock   func() time.Time
 }
 
 // New returns the service whose state is in c.DB.
@@ -103,16 +109,18 @@ func New(c Config) (*Service, error) {
 		LocalRedirects: c.LocalRedirects,
 	})
 	s.Authenticator = client.NewAuthenticator(c.DB, c.Outbound, c.Logger, c.Clock)
+	s.details = detail.NewChecker(c.Relations)
+	s.Claims = claim.NewFinder(c.Relations, c.Users)
 	var minter *token.Minter
 	s.Tokens, minter = token.New(token.Config{
-		DB: c.DB, Users: c.Users, Keys: s.Keys, Access: s.Access, Clients: s.Authenticator, Revoked: revoked, Clock: c.Clock,
+		DB: c.DB, Users: c.Users, Keys: s.Keys, Access: s.Access, Clients: s.Authenticator, Claims: s.Claims, Details: s.details, Revoked: revoked, Clock: c.Clock,
 	})
 	s.Grants = grants.New(grants.Config{
 		DB: c.DB, Users: c.Users, Authenticator: s.Authenticator, Clients: s.Clients, Access: s.Access, Tokens: s.Tokens, Minter: minter,
-		Relations: c.Relations, Clock: c.Clock,
+		Relations: c.Relations, Details: s.details, Clock: c.Clock,
 	})
 	s.Authorization = authorization.New(authorization.Config{
-		DB: c.DB, Clients: s.Authenticator, Keys: s.Keys, Access: s.Access, Tokens: s.Tokens, Jobs: c.Jobs, Outbound: c.Outbound,
+		DB: c.DB, Clients: s.Authenticator, Keys: s.Keys, Access: s.Access, Details: s.details, Tokens: s.Tokens, Jobs: c.Jobs, Outbound: c.Outbound,
 		Tenants: c.Tenants, Clock: c.Clock,
 	})
 	return s, nil

@@ -152,7 +152,7 @@ func (w *world) steal(tenant protocol.Tenant) map[keys.Alg]signingKey {
 		}
 		stolen[alg] = signingKey{kid, private.(crypto.Signer)}
 	}
-	if err := rows.Err(); err != nil || len(stolen) != 2 {
+	if err := rows.Err(); err != nil || len(stolen) != len(keys.Algs) {
 		w.t.Fatal(stolen, err)
 	}
 	return stolen

@@ -90,6 +90,17 @@ func accepted(t *testing.T, s *oauth.Service, token string) {
 	}
 }
 
+// every returns one key in each of some states, of every algorithm.
+func every(states ...string) map[string]int {
+	all := map[string]int{}
+	for _, state := range states {
+		for _, alg := range keys.Algs {
+			all[state+" "+string(alg)] = 1
+		}
+	}
+	return all
+}
+
 // Tokens are valid until their key is removed.
 func TestTokensAndTheirKeys(t *testing.T) {
 	w := newWorld(t)
@@ -111,18 +122,18 @@ func TestTokensAndTheirKeys(t *testing.T) {
 	}
 
 	w.pass(89*24*time.Hour - 2*time.Minute)
-	states(map[string]int{"active ES256": 1, "active RS256": 1})
+	states(every("active"))
 	w.pass(time.Minute)
-	states(map[string]int{"active ES256": 1, "active RS256": 1, "next ES256": 1, "next RS256": 1})
+	states(every("active", "next"))
 	kids := published(t, w.Service, tenantA)
-	if len(kids) != 4 || kid(raw()) != old {
+	if len(kids) != 2*len(keys.Algs) || kid(raw()) != old {
 		t.Errorf("a successor is published as %v, and tokens are signed by %s", kids, kid(raw()))
 	}
 	w.pass(24 * time.Hour)
 	before := raw()
 	accepted(t, w.Service, before)
 	w.pass(time.Minute)
-	states(map[string]int{"active ES256": 1, "active RS256": 1, "retired ES256": 1, "retired RS256": 1})
+	states(every("active", "retired"))
 	after := raw()
 	if kid(after) == old || !slices.Contains(kids, kid(after)) {
 		t.Errorf("signed by %s, of %v", kid(after), kids)
@@ -130,7 +141,7 @@ func TestTokensAndTheirKeys(t *testing.T) {
 	accepted(t, w.Service, after)
 	accepted(t, w.Service, before)
 	accepted(t, w.service(w.db, 1), before) // which remembers nothing
-	if got := published(t, w.Service, tenantA); !slices.Contains(got, old) || len(got) != 4 {
+	if got := published(t, w.Service, tenantA); !slices.Contains(got, old) || len(got) != 2*len(keys.Algs) {
 		t.Errorf("with a retired key: %v", got)
 	}
 
@@ -140,13 +151,13 @@ func TestTokensAndTheirKeys(t *testing.T) {
 	forged := copied()
 	accepted(t, w.Service, forged) // still
 	w.pass(time.Minute)
-	states(map[string]int{"active ES256": 1, "active RS256": 1, "removed ES256": 1, "removed RS256": 1})
+	states(every("active", "removed"))
 	time.Sleep(lease.Term)
 	refused(t, w.Service, forged, token.Revoked)
 	refused(t, w.Service, copied(), token.BadSignature)
 	refused(t, w.service(w.db, 1), forged, token.BadSignature)
 	accepted(t, w.Service, raw())
-	if got := published(t, w.Service, tenantA); slices.Contains(got, old) || len(got) != 2 {
+	if got := published(t, w.Service, tenantA); slices.Contains(got, old) || len(got) != len(keys.Algs) {
 		t.Errorf("with a removed key: %v", got)
 	}
 	var private int
@@ -165,7 +176,7 @@ func TestTokensAndTheirKeys(t *testing.T) {
 	if err := w.Tidy(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	states(map[string]int{"active ES256": 1, "active RS256": 1})
+	states(every("active"))
 }
 
 // In an emergency the other processes refuse old tokens, sign with new keys and publish
@@ -182,19 +193,19 @@ func TestEmergency(t *testing.T) {
 	remembered, unseen := w.token(tenantA, app, secret), w.token(tenantA, app, secret)
 	old := published(t, other, tenantA)
 	foreign, err := other.Keys.JWKS(t.Context(), tenantB)
-	if err != nil || len(first) != 2 || len(old) != 4 || !slices.Equal(published(t, w.Service, tenantA), old) {
+	if err != nil || len(first) != len(keys.Algs) || len(old) != 2*len(keys.Algs) || !slices.Equal(published(t, w.Service, tenantA), old) {
 		t.Fatalf("%v, then %v, %v", first, old, err)
 	}
 	for _, s := range []*oauth.Service{w.Service, other} {
 		accepted(t, s, remembered)
 	}
-	keys, err := w.Keys.Rotate(t.Context(), tenantA.ID, true)
-	if err != nil || len(keys) != 6 {
-		t.Fatalf("%v, %v", keys, err)
+	rotated, err := w.Keys.Rotate(t.Context(), tenantA.ID, true)
+	if err != nil || len(rotated) != 3*len(keys.Algs) {
+		t.Fatalf("%v, %v", rotated, err)
 	}
 	for _, s := range []*oauth.Service{w.Service, other, w.service(w.db, 1)} {
 		now := published(t, s, tenantA)
-		if len(now) != 2 || slices.ContainsFunc(now, func(kid string) bool { return slices.Contains(old, kid) }) {
+		if len(now) != len(keys.Algs) || slices.ContainsFunc(now, func(kid string) bool { return slices.Contains(old, kid) }) {
 			t.Errorf("%v are published, old are %v", now, old)
 		}
 		got, err := s.Grants.Token(t.Context(), tenantA, request(app, secret))
@@ -257,7 +268,8 @@ func TestParallelRotation(t *testing.T) {
 	want := func(tenant protocol.Tenant, retired, removed int) {
 		t.Helper()
 		states := w.states(tenant)
-		for _, alg := range []string{" ES256", " RS256"} {
+		for _, alg := range keys.Algs {
+			alg := " " + string(alg)
 			if states["active"+alg] != 1 || states["retired"+alg] != retired || removed >= 0 && states["removed"+alg] != removed {
 				t.Errorf("%s: %v", tenant.ID, states)
 			}
@@ -282,7 +294,7 @@ func TestParallelRotation(t *testing.T) {
 	want(tenantB, 0, 1)
 	together(ask(tenantA, true))
 	want(tenantA, 0, -1)
-	if states := w.states(tenantA); states["next ES256"]+states["next RS256"] != 0 {
+	if states := w.states(tenantA); len(states) != 2*len(keys.Algs) { // active and removed
 		t.Errorf("after emergencies: %v", states)
 	}
 	if got, want := published(t, processes[0], tenantA), published(t, processes[1], tenantA); !slices.Equal(got, want) {
@@ -337,10 +349,10 @@ func TestRotationEvents(t *testing.T) {
 		got = append(got, text)
 	}
 	want := []string{
-		"usr_ann false: ES256 next RS256 next",
-		" false: ES256 retired ES256 active RS256 retired RS256 active",
-		" false: ES256 removed RS256 removed",
-		"usr_ann true: ES256 removed RS256 removed ES256 active RS256 active",
+		"usr_ann false: ES256 next RS256 next PS256 next EdDSA next",
+		" false: ES256 retired ES256 active EdDSA retired EdDSA active PS256 retired PS256 active RS256 retired RS256 active",
+		" false: ES256 removed EdDSA removed PS256 removed RS256 removed",
+		"usr_ann true: ES256 removed EdDSA removed PS256 removed RS256 removed ES256 active RS256 active PS256 active EdDSA active",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -115,13 +115,15 @@ func TestIDTokenAlgorithm(t *testing.T) {
 
 func TestSigningAlgorithm(t *testing.T) {
 	w := newWorld(t)
-	app, secret := w.application(tenantA, client.Application{SigningAlg: keys.RS256})
-	token := w.token(tenantA, app, secret)
-	if got := decode(t, token, 0)["alg"]; got != "RS256" {
-		t.Errorf("alg is %v", got)
-	}
-	if _, err := w.Tokens.Verify(t.Context(), tenantA, token); err != nil {
-		t.Error(err)
+	for _, alg := range keys.Algs {
+		app, secret := w.application(tenantA, client.Application{SigningAlg: alg})
+		token := w.token(tenantA, app, secret)
+		if got := decode(t, token, 0)["alg"]; got != string(alg) {
+			t.Errorf("alg is %v, want %s", got, alg)
+		}
+		if _, err := w.Tokens.Verify(t.Context(), tenantA, token); err != nil {
+			t.Errorf("%s: %v", alg, err)
+		}
 	}
 }
 

@@ -68,7 +68,7 @@ func TestVerifyRefuses(t *testing.T) {
 	app, secret := w.application(tenantA, client.Application{AllowedScopes: []string{"resources:read"}})
 	good := w.token(tenantA, app, secret)
 	ofA, ofB := w.steal(tenantA), w.steal(tenantB)
-	es, rs := ofA[keys.ES256], ofA[keys.RS256]
+	es, rs, ps := ofA[keys.ES256], ofA[keys.RS256], ofA[keys.PS256]
 	jwks, err := w.Keys.JWKS(ctx, tenantA)
 	if err != nil {
 		t.Fatal(err)
@@ -129,8 +129,10 @@ func TestVerifyRefuses(t *testing.T) {
 		"HS256, public PEM":  {forge(t, jwa.HS256(), publicPEM(rs.private), with(header, "kid", rs.kid), members), token.UnsupportedAlg},
 		"HS256, JWK set":     {forge(t, jwa.HS256(), jwks, header, members), token.UnsupportedAlg},
 		"RS256, kid of ES":   {forge(t, jwa.RS256(), rs.private, header, members), token.BadSignature},
+		"PS256, kid of RS":   {forge(t, jwa.PS256(), rs.private, with(header, "kid", rs.kid), members), token.BadSignature},
+		"RS256, kid of PS":   {forge(t, jwa.RS256(), ps.private, with(header, "kid", ps.kid), members), token.BadSignature},
 		"ES256, kid of RS":   {forge(t, jwa.ES256(), es.private, with(header, "kid", rs.kid), members), token.BadSignature},
-		"PS256, right key":   {forge(t, jwa.PS256(), rs.private, with(header, "kid", rs.kid), members), token.UnsupportedAlg},
+		"PS512, right key":   {forge(t, jwa.PS512(), ps.private, with(header, "kid", ps.kid), members), token.UnsupportedAlg},
 		"RS512, right key":   {forge(t, jwa.RS512(), rs.private, with(header, "kid", rs.kid), members), token.UnsupportedAlg},
 		"attacker's key":     {forge(t, jwa.ES256(), attacker, header, members), token.BadSignature},
 		"jwk in header":      {forge(t, jwa.ES256(), attacker, with(header, "jwk", attackerJWK), members), token.BadSignature},

@@ -9,6 +9,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -54,6 +55,7 @@ import (
 	"stonetown/oauth/protocol"
 	"stonetown/oauth/saml"
 	"stonetown/oauth/scope"
+	"stonetown/schema"
 	"stonetown/settings"
 	"stonetown/tuplestore/leasenode"
 	"stonetown/tuplestore/sqlstore"
@@ -96,10 +98,13 @@ type Config struct {
 	// Mailbox shows sent messages on a public page. For development only. Default: there
 	// is no such page.
 	Mailbox pages.Mailbox
+	// Welcome is a public page at / of tenants. For development only. Default: there is no such page.
+	Welcome *pages.Welcome
 
-	// ResidentBytes, GraphFolder and IdleAfter, HistoryRetention and AuditRetention are those of
+	// ResidentBytes, MappedBytes, GraphFolder and IdleAfter, HistoryRetention and AuditRetention are those of
 	// [engine.Config], [sqlstore.Config] and [eventlog.Config].
 	ResidentBytes    int64
+	MappedBytes      int64
 	GraphFolder      string
 	IdleAfter        time.Duration
 	HistoryRetention time.Duration
@@ -124,6 +129,8 @@ type Config struct {
 	// SecurityContact is the URI for reports of vulnerabilities (RFC 9116 §2.5.3).
 	// Default: none is published.
 	SecurityContact string
+	// Docs serves the documentation on all hosts.
+	Docs bool
 	// ServeRegions and ServeTenants limit the tenants that the interface serves, to those of a
 	// region or with a slug in the lists. The control plane is always served. Default: all are.
 	ServeRegions, ServeTenants []string
@@ -235,7 +242,7 @@ func (s *Server) compose(c Config) (err error) {
 		return err
 	}
 	s.Engine, err = engine.New(engine.Config{
-		Store: s.store, ResidentBytes: c.ResidentBytes, GraphFolder: c.GraphFolder, IdleAfter: c.IdleAfter, Logger: c.Logger,
+		Store: s.store, ResidentBytes: c.ResidentBytes, MappedBytes: c.MappedBytes, GraphFolder: c.GraphFolder, IdleAfter: c.IdleAfter, Logger: c.Logger,
 		Lease: func(tenant string) engine.Lease { return s.Leases.Tenant(tenant) },
 	})
 	if err != nil {
@@ -332,7 +339,7 @@ func (s *Server) compose(c Config) (err error) {
 	}
 
 	s.API = api.Config{
-		Engine: audit.Engine{Engine: s.Engine, MayRename: s.Webhooks.MayRename}, Resources: resources.New(s.Engine, s.DB), Assertions: assertions.NewStore(s.DB),
+		Engine: audit.Engine{Engine: s.Engine, MayRename: s.mayRename}, Resources: resources.New(s.Engine, s.DB), Assertions: assertions.NewStore(s.DB),
 		Users: s.Users, Authn: s.Authn, Importer: importer, Scopes: scopes, OAuth: api.OAuthOf(s.OAuth),
 		Settings:        settings.New(s.Organizations, s.Users, s.OAuth.Clients),
 		Connections:     s.Connections,
@@ -344,7 +351,9 @@ func (s *Server) compose(c Config) (err error) {
 		Organizations:   s.Management,
 		CursorKey:       c.MasterKey.Derive("cursors"),
 		Mailbox:         c.Mailbox,
+		Welcome:         c.Welcome,
 		SecurityContact: c.SecurityContact,
+		Docs:            c.Docs,
 		GeoIP:           c.GeoIP,
 		Config: web.Config{
 			Verifier: &verifier{Tokens: s.OAuth.Tokens, Sessions: s.Authn},
@@ -361,6 +370,11 @@ func (s *Server) compose(c Config) (err error) {
 		func(ctx context.Context) { s.OAuth.Run(ctx, c.Logger) },
 	}
 	return nil
+}
+
+// mayRename asks the modules whether their data has a name of the engine that would change.
+func (s *Server) mayRename(ctx context.Context, tenantID string, renames []schema.Rename) error {
+	return cmp.Or(s.Webhooks.MayRename(ctx, tenantID, renames), s.OAuth.Clients.MayRename(ctx, tenantID, renames))
 }
 
 // forgetUser deletes the tokens and grants of a deleted user. The users are composed before

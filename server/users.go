@@ -103,13 +103,22 @@ func userOf(found identity.User, scopes []string) access.User {
 // maxGroups is the maximum number of groups of a user.
 const maxGroups = 1000
 
+// Groups implements [access.Users].
+func (u *users) Groups(ctx context.Context, tenantID, userID string) (groups []access.Group, err error) {
+	found, err := u.Users.Groups(ctx, tenantID, "", userID, nil, maxGroups)
+	for _, g := range found {
+		groups = append(groups, access.Group{ID: g.ID, Slug: g.Slug, Name: g.Name})
+	}
+	return groups, err
+}
+
 // Person implements [saml.Users].
 func (u *users) Person(ctx context.Context, tenantID, userID string) (saml.Person, error) {
 	found, err := u.enabled(ctx, tenantID, userID)
 	if err != nil {
 		return saml.Person{}, err
 	}
-	groups, err := u.Users.Groups(ctx, tenantID, "", userID, nil, maxGroups)
+	groups, err := u.Groups(ctx, tenantID, userID)
 	if err != nil {
 		return saml.Person{}, err
 	}

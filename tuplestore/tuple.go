@@ -80,6 +80,11 @@ type Qualifier struct {
 	Context string
 }
 
+// Clone returns a copy with strings of its own.
+func (q Qualifier) Clone() Qualifier {
+	return Qualifier{q.ExpiresAt, strings.Clone(q.Condition), strings.Clone(q.Context)}
+}
+
 // Fact is a tuple with its qualifier.
 type Fact struct {
 	Tuple

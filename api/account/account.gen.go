@@ -14,6 +14,7 @@ import (
 	"stonetown/api/web"
 	"stonetown/identity/federation/signin"
 	"stonetown/internal/document"
+	"stonetown/oauth/detail"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gorilla/mux"
@@ -127,6 +128,9 @@ type AuthUser struct {
 
 // Authorization defines model for Authorization.
 type Authorization = profile.Authorization
+
+// AuthorizationDetail Actions on resources of one type (RFC 9396).
+type AuthorizationDetail = detail.Detail
 
 // AuthorizationList defines model for AuthorizationList.
 type AuthorizationList struct {
@@ -443,7 +447,9 @@ type FlowInput struct {
 // FlowRead defines model for FlowRead.
 type FlowRead struct {
 	Data struct {
-		Client struct {
+		// AuthorizationDetails The actions on resources that the application asks for (RFC 9396).
+		AuthorizationDetails []AuthorizationDetail `json:"authorization_details"`
+		Client               struct {
 			LogoURI *string `json:"logo_uri"`
 			Name    string  `json:"name"`
 		} `json:"client"`

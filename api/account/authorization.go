@@ -13,6 +13,7 @@ import (
 	"stonetown/oauth/access"
 	"stonetown/oauth/authorization"
 	"stonetown/oauth/client"
+	"stonetown/oauth/detail"
 	"stonetown/oauth/protocol"
 )
 
@@ -47,6 +48,7 @@ func (h *Handlers) GetFlow(ctx context.Context, request GetFlowRequestObject) (G
 	d := &body.Data
 	d.Client.Name, d.Client.LogoURI = app.Name, document.OrNull(app.LogoURI)
 	d.Scopes, d.GroupScopes, d.Prompt = append([]string{}, pending.Request.Scopes...), []string{}, append([]string{}, pending.Request.Prompt...)
+	d.AuthorizationDetails = append([]detail.Detail{}, pending.Request.Details...)
 	d.LoginHint, d.Status, d.ExpiresAt = document.OrNull(pending.Request.LoginHint), "sign_in_required", document.Timestamp(pending.ExpiresAt)
 	d.Methods = h.Service.Identify(ctx, tenant(info), "")
 	if d.Connections, err = h.connections(ctx, info); err != nil {

@@ -66,6 +66,9 @@ func (e ListApplicationsParamsState) Valid() bool {
 // Application defines model for Application.
 type Application = client.Document
 
+// ApplicationClaim defines model for ApplicationClaim.
+type ApplicationClaim = client.Claim
+
 // ApplicationCreated defines model for ApplicationCreated.
 type ApplicationCreated struct {
 	Data createdApplication `json:"data"`
@@ -141,6 +144,49 @@ type AttributeStatement struct {
 
 	// Value `id`, `email`, `email_verified`, `name`, `given_name`, `family_name`, `locale`, `picture`, `groups`, or `attributes.` and the name of one.
 	Value string `json:"value"`
+}
+
+// ClaimSource Where the value is from, when a token is issued. One member. `attribute` and `groups` need a user; the others are also for tokens of an application itself.
+type ClaimSource struct {
+	// Attribute `id`, `email` (only if it is verified), `name`, `given_name`, `family_name`, `locale`, `picture`, or `attributes.` and the name of one, where dots lead into objects. Users can change their own attributes, so nothing should be permitted by one.
+	Attribute string `json:"attribute,omitempty"`
+
+	// Groups The groups of the user, by `slug`, `id` or `name`.
+	Groups string `json:"groups,omitempty"`
+
+	// Relations The relations that the subject has to one object, as a list of their names.
+	Relations struct {
+		// ID 1 to 512 bytes; `{client_id}` in it stands for that of the application.
+		ID string `json:"id"`
+
+		// Names The relations or actions that count, at most 50; all relations of the type if it is absent.
+		Names []string `json:"names,omitempty"`
+		Type  string   `json:"type"`
+	} `json:"relations,omitempty"`
+
+	// Resources The ids of the resources of a type on which the subject may perform an action.
+	Resources struct {
+		Action string `json:"action"`
+		Type   string `json:"type"`
+	} `json:"resources,omitempty"`
+}
+
+// ClaimsPreview defines model for ClaimsPreview.
+type ClaimsPreview struct {
+	Data previewedClaims `json:"data"`
+	Meta Meta            `json:"meta"`
+}
+
+// ClaimsPreviewInput defines model for ClaimsPreviewInput.
+type ClaimsPreviewInput struct {
+	// Claims To be tried instead of those of the application.
+	Claims *[]ApplicationClaim `json:"claims,omitempty"`
+
+	// Scopes Those of the token; the `allowed_scopes` if it is absent.
+	Scopes *[]string `json:"scopes,omitempty"`
+
+	// UserID The subject. Absent for a token of the application itself, of the types `m2m` and `server`.
+	UserID string `json:"user_id,omitempty"`
 }
 
 // Context Values for the parameters of conditions. Those stored with a relation go
@@ -441,6 +487,9 @@ type EnableApplicationsJSONRequestBody = ApplicationIds
 // PatchApplicationJSONRequestBody defines body for PatchApplication for application/json ContentType.
 type PatchApplicationJSONRequestBody = ApplicationPatch
 
+// PreviewApplicationClaimsJSONRequestBody defines body for PreviewApplicationClaims for application/json ContentType.
+type PreviewApplicationClaimsJSONRequestBody = ClaimsPreviewInput
+
 // RotateSecretJSONRequestBody defines body for RotateSecret for application/json ContentType.
 type RotateSecretJSONRequestBody = RotateInput
 
@@ -470,6 +519,9 @@ type ServerInterface interface {
 	// PatchApplication Change an application
 	// (PATCH /api/v1/applications/{application_id})
 	PatchApplication(w http.ResponseWriter, r *http.Request, applicationID ApplicationInPath, params PatchApplicationParams)
+	// PreviewApplicationClaims Try the claims of an application
+	// (POST /api/v1/applications/{application_id}/claims/preview)
+	PreviewApplicationClaims(w http.ResponseWriter, r *http.Request, applicationID ApplicationInPath)
 	// DisableApplication Keep an application from getting tokens
 	// (POST /api/v1/applications/{application_id}/disable)
 	DisableApplication(w http.ResponseWriter, r *http.Request, applicationID ApplicationInPath, params DisableApplicationParams)
@@ -865,6 +917,32 @@ func (siw *ServerInterfaceWrapper) PatchApplication(w http.ResponseWriter, r *ht
 	handler.ServeHTTP(w, r)
 }
 
+// PreviewApplicationClaims operation middleware
+func (siw *ServerInterfaceWrapper) PreviewApplicationClaims(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "application_id" -------------
+	var applicationID ApplicationInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "application_id", mux.Vars(r)["application_id"], &applicationID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "application_id", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.PreviewApplicationClaims(w, r, applicationID)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // DisableApplication operation middleware
 func (siw *ServerInterfaceWrapper) DisableApplication(w http.ResponseWriter, r *http.Request) {
 
@@ -1138,6 +1216,8 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 
 	r.HandleFunc(options.BaseURL+"/api/v1/applications/{application_id}", wrapper.PatchApplication).Methods(http.MethodPatch)
 
+	r.HandleFunc(options.BaseURL+"/api/v1/applications/{application_id}/claims/preview", wrapper.PreviewApplicationClaims).Methods(http.MethodPost)
+
 	r.HandleFunc(options.BaseURL+"/api/v1/applications/{application_id}/disable", wrapper.DisableApplication).Methods(http.MethodPost)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/applications/{application_id}/enable", wrapper.EnableApplication).Methods(http.MethodPost)
@@ -1310,6 +1390,25 @@ func (response PatchApplication200JSONResponse) VisitPatchApplicationResponse(w 
 	return web.WriteJSON(w, 200, response.Body)
 }
 
+type PreviewApplicationClaimsRequestObject struct {
+	ApplicationID ApplicationInPath
+	Body          *PreviewApplicationClaimsJSONRequestBody
+}
+
+// PreviewApplicationClaimsResponseObject is one of the successful responses.
+type PreviewApplicationClaimsResponseObject interface {
+	VisitPreviewApplicationClaimsResponse(w http.ResponseWriter) error
+}
+
+type PreviewApplicationClaims200JSONResponse struct {
+	Body ClaimsPreview
+}
+
+func (response PreviewApplicationClaims200JSONResponse) VisitPreviewApplicationClaimsResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
 type DisableApplicationRequestObject struct {
 	ApplicationID ApplicationInPath
 	Params        DisableApplicationParams
@@ -1394,6 +1493,9 @@ type StrictServerInterface interface {
 	// PatchApplication Change an application
 	// (PATCH /api/v1/applications/{application_id})
 	PatchApplication(ctx context.Context, request PatchApplicationRequestObject) (PatchApplicationResponseObject, error)
+	// PreviewApplicationClaims Try the claims of an application
+	// (POST /api/v1/applications/{application_id}/claims/preview)
+	PreviewApplicationClaims(ctx context.Context, request PreviewApplicationClaimsRequestObject) (PreviewApplicationClaimsResponseObject, error)
 	// DisableApplication Keep an application from getting tokens
 	// (POST /api/v1/applications/{application_id}/disable)
 	DisableApplication(ctx context.Context, request DisableApplicationRequestObject) (DisableApplicationResponseObject, error)
@@ -1538,6 +1640,24 @@ func (sh *strictHandler) PatchApplication(w http.ResponseWriter, r *http.Request
 	response, err := sh.ssi.PatchApplication(r.Context(), request)
 	if err == nil {
 		err = response.VisitPatchApplicationResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) PreviewApplicationClaims(w http.ResponseWriter, r *http.Request, applicationID ApplicationInPath) {
+	var request PreviewApplicationClaimsRequestObject
+	request.ApplicationID = applicationID
+	var body PreviewApplicationClaimsJSONRequestBody
+	if err := web.DecodeJSON(w, r, &body); err != nil {
+		sh.fail(w, r, err)
+		return
+	}
+	request.Body = &body
+	response, err := sh.ssi.PreviewApplicationClaims(r.Context(), request)
+	if err == nil {
+		err = response.VisitPreviewApplicationClaimsResponse(w)
 	}
 	if err != nil {
 		sh.fail(w, r, err)

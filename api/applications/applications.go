@@ -11,6 +11,7 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/internal/document"
+	"stonetown/oauth/claim"
 	"stonetown/oauth/client"
 )
 
@@ -30,10 +31,16 @@ type Access interface {
 	InUse(ctx context.Context, a client.Application) (bool, error)
 }
 
+// Claims is the part of [claim.Finder] that the operations use.
+type Claims interface {
+	Preview(ctx context.Context, tenantID string, app client.Application, userID string, scopes []string) (claim.Values, error)
+}
+
 // Handlers implements the operations. It is safe for concurrent use.
 type Handlers struct {
 	Clients Clients
 	Access  Access
+	Claims  Claims
 	Cursors *web.Cursors
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/internal/document"
+	"stonetown/oauth/access"
 	"stonetown/oauth/client"
 	"stonetown/oauth/keys"
 	"stonetown/oauth/protocol"
@@ -31,6 +32,8 @@ func translate(err error) *web.Error {
 	var unknown *client.UnknownScopesError
 	var used *client.InUseError
 	switch {
+	case errors.Is(err, access.ErrUserGone):
+		return &web.Error{Status: http.StatusNotFound, Code: "user_not_found", Message: "user not found, or disabled"}
 	case errors.Is(err, client.ErrNotFound):
 		return &web.Error{Status: http.StatusNotFound, Code: "application_not_found", Message: "application not found"}
 	case errors.Is(err, client.ErrNotApplicable):
@@ -72,6 +75,12 @@ func (r *reader) add(change func(*client.Application)) { *r.changes = append(*r.
 func (f form) read() (change func(*client.Application), err error) {
 	var changes []func(*client.Application)
 	r := &reader{form: f, faults: new(web.Validation), changes: &changes}
+	read(r, "profile", text, func(a *client.Application, p client.Profile, given bool) { // first, as it sets others
+		if !given {
+			p = client.DefaultProfile
+		}
+		a.UseProfile(p)
+	})
 	member(r, "name", "must be a string", func(a *client.Application) *string { return &a.Name })
 	member(r, "description", text, func(a *client.Application) *string { return &a.Description })
 	member(r, "audience", text, func(a *client.Application) *string { return &a.Audience })
@@ -120,6 +129,7 @@ func (r *reader) options() {
 		}
 	})
 	member(r, "introspect_all", flag, func(a *client.Application) *bool { return &a.IntrospectAll })
+	member(r, "claims", "must be a list of claims, or null", func(a *client.Application) *[]client.Claim { return &a.Claims })
 }
 
 func (r *reader) serviceProvider() {

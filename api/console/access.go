@@ -59,7 +59,7 @@ func (v *visit) question(fields ...string) (object, *fault) {
 			}
 			body[name] = r
 		case "context":
-			values, f := v.values()
+			values, f := v.valuesOf("context")
 			if f != nil {
 				return nil, f
 			}
@@ -80,16 +80,16 @@ func (v *visit) question(fields ...string) (object, *fault) {
 	return body, nil
 }
 
-// values returns the values for conditions; nil: there are none.
-func (v *visit) values() (values object, f *fault) {
-	text := strings.TrimSpace(v.form("context"))
+// valuesOf returns the values for conditions of a field; nil: there are none.
+func (v *visit) valuesOf(field string) (values object, f *fault) {
+	text := strings.TrimSpace(v.form(field))
 	if text == "" {
 		return nil, nil
 	}
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber() // numbers are sent as they were typed
 	if !notation.DecodeAll(decoder, &values) || values == nil {
-		return nil, invalid("context", `Values for conditions are a JSON object, such as {"ip": "192.0.2.7"}.`)
+		return nil, invalid(field, `Values for conditions are a JSON object, such as {"ip": "192.0.2.7"}.`)
 	}
 	return values, nil
 }
@@ -100,10 +100,16 @@ var fields = map[string]string{
 	"history_expired": "at", "condition_context_missing": "context", "condition_failed": "context",
 }
 
+// refused returns the error of an operation that another form could avoid.
+func refused(err error) (*inprocess.Error, bool) {
+	e, ok := errors.AsType[*inprocess.Error](err)
+	return e, ok && e.Status < http.StatusInternalServerError && e.Status != http.StatusUnauthorized && e.Status != http.StatusForbidden
+}
+
 // refusal returns the error of a question; nil if the question is not to blame.
 func (v *visit) refusal(err error) *fault {
-	e, ok := errors.AsType[*inprocess.Error](err)
-	if !ok || e.Status >= http.StatusInternalServerError || e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden {
+	e, ok := refused(err)
+	if !ok {
 		return nil
 	}
 	f := faultOf(e, "subject_type", "subject_type", "subject", "subject", "resource", "resource", "action", "action", "type", "type", "at", "at", "context", "context")
@@ -227,9 +233,14 @@ func ask(v *visit) error {
 	}
 	data["Decision"], data["Revision"] = d, at
 	data["Link"] = query(accessPage, "subject", v.form("subject"), "action", v.form("action"), "resource", v.form("resource"), "context", v.form("context"), "at", at)
+	data["WhatIf"] = query(simulatorPage, "subject", v.form("subject"), "action", v.form("action"), "resource", v.form("resource"), "context", v.form("context"), "at", v.form("at"))
 	data["Subjects"] = query(subjectsPage, "resource", v.form("resource"), "action", v.form("action"), "subject_type", body["subject"].(notation.Subject).Type, "context", v.form("context"), "at", at)
 	data["Resources"] = query(resourcesPage, "subject", v.form("subject"), "action", v.form("action"), "type", body["resource"].(notation.Ref).Type, "context", v.form("context"), "at", at)
-	a, err := v.read(http.MethodPost, "/api/v1/resources/expand", object{"resource": body["resource"], "action": body["action"], "at": at, "depth": depth, "limit": relations})
+	expansion := object{"resource": body["resource"], "action": body["action"], "at": at, "depth": depth, "limit": relations}
+	if v.form("all") != "" {
+		delete(expansion, "limit")
+	}
+	a, err := v.read(http.MethodPost, "/api/v1/resources/expand", expansion)
 	if e, ok := errors.AsType[*inprocess.Error](err); ok && e.Status < http.StatusInternalServerError {
 		data["Missing"] = faultOf(e).text // the decision is an answer all the same
 		return v.show("access.html", title, data)
@@ -241,8 +252,15 @@ func ask(v *visit) error {
 	if err := decode(a.Data, &root); err != nil {
 		return err
 	}
-	p := newPicture(&root, body["subject"].(notation.Subject), d.Reasons)
+	p := newPicture(&root, body["subject"].(notation.Subject), d.Reasons, drawnBounds)
 	data["Tree"], data["Graph"] = p.tree, p.layOut()
+	if data["Explorer"], err = explore(&root, body["subject"].(notation.Subject), d); err != nil {
+		return err
+	}
+	if expansion["limit"] != nil && root.cut() {
+		data["All"] = data["Link"].(string) + "&all=yes"
+	}
+	v.island = "explorer"
 	return v.show("access.html", title, data)
 }
 

@@ -2,7 +2,8 @@
 //
 // The console has no privileges and no state. Each page is rendered on the server, works without
 // scripts, and gets what it shows from the public operations under /api/v1, as any client could
-// ([stonetown/api/inprocess]); it prints these requests as curl commands.
+// ([stonetown/api/inprocess]); it prints these requests as curl commands. Some pages have an island
+// (islands.go), a script that makes more of what the page has.
 //
 // A person signs in on the hosted pages. The browser has nothing but the cookie of that session,
 // which no administrative operation accepts. For each page, an access token is issued to the
@@ -30,11 +31,15 @@ import (
 	"stonetown/oauth/token"
 )
 
-//go:embed templates assets
+//go:embed templates assets dist
 var files embed.FS
 
-// contentPolicy is the content security policy of every page.
-const contentPolicy = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+// contentPolicy is the content security policy of every page, and islandPolicy what it has besides
+// on a page with an island.
+const (
+	contentPolicy = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+	islandPolicy  = "; script-src 'self'; worker-src 'self'; connect-src 'self'"
+)
 
 // Sessions finds the sessions of browsers.
 type Sessions interface {
@@ -55,6 +60,7 @@ type Handlers struct {
 	Tokens   Tokens
 
 	templates map[string]*template.Template
+	scripts   string // the path of the folder of the islands
 }
 
 // page handles one method of a path.
@@ -81,6 +87,9 @@ func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler
 		accessPage:                        {"GET": ask},
 		subjectsPage:                      {"GET": listSubjects},
 		resourcesPage:                     {"GET": listResources},
+		simulatorPage:                     {"GET": simulator},
+		modelPage:                         {"GET": model, "POST": planModel},
+		applyPage:                         {"GET": model, "POST": applyModel},
 		relationsPage:                     {"GET": findRelations},
 		addPage:                           {"GET": addForm, "POST": add},
 		removePage:                        {"GET": removeForm, "POST": remove},
@@ -103,7 +112,11 @@ func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler
 			if method == http.MethodPost {
 				op.MediaType = "application/x-www-form-urlencoded"
 			}
-			routes[path][method] = wrap(op, web.ErrorFormat{Render: h.renderError}, h.handler(p))
+			limit := maxForm
+			if isPage(path, modelPage) {
+				limit = maxModel
+			}
+			routes[path][method] = wrap(op, web.ErrorFormat{Render: h.renderError}, h.handler(p, int64(limit)))
 		}
 	}
 	style, err := fs.ReadFile(files, "assets/console.css")
@@ -111,19 +124,33 @@ func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler
 		return nil, err
 	}
 	document := web.Document{Body: style, MediaType: "text/css; charset=utf-8", CacheControl: "public, max-age=300"}
-	op := web.Operation{ID: "asset", Method: http.MethodGet, Path: home + "/assets/console.css", Page: true, RateLimit: ratelimit.None}
-	routes[op.Path] = map[string]http.Handler{http.MethodGet: wrap(op, web.ErrorFormat{Render: h.renderError}, http.HandlerFunc(document.Serve))}
+	asset := func(path string, serve http.HandlerFunc) {
+		op := web.Operation{ID: "asset", Method: http.MethodGet, Path: path, Page: true, RateLimit: ratelimit.None}
+		routes[path] = map[string]http.Handler{http.MethodGet: wrap(op, web.ErrorFormat{Render: h.renderError}, serve)}
+	}
+	asset(home+"/assets/console.css", document.Serve)
+	all, folder, err := islands()
+	if err != nil {
+		return nil, err
+	}
+	h.scripts = folder
+	for path, file := range all {
+		asset(path, file.serve)
+	}
 	return routes, nil
 }
 
-// maxForm bounds the body of a form, in bytes.
-const maxForm = 64 << 10
+// The largest body of a form, in bytes. In that of a model, a character of the text may have three.
+const (
+	maxForm  = 64 << 10
+	maxModel = 3 * web.MaxBody
+)
 
 // handler serves a page to a person who has signed in and has any right.
-func (h *Handlers) handler(p page) http.Handler {
+func (h *Handlers) handler(p page, limit int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v := &visit{handlers: h, w: w, r: r, info: web.InfoOf(r.Context())}
-		err := web.ReadForm(w, r, maxForm)
+		err := web.ReadForm(w, r, limit)
 		if err == nil {
 			err = v.enter()
 		}
@@ -136,9 +163,13 @@ func (h *Handlers) handler(p page) http.Handler {
 	})
 }
 
-// secure sets the security headers of a page.
-func secure(h http.Header) {
-	h.Set("Content-Security-Policy", contentPolicy)
+// secure sets the security headers of a page, which may have a script.
+func secure(h http.Header, script string) {
+	policy := contentPolicy
+	if script != "" {
+		policy += islandPolicy
+	}
+	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Frame-Options", "DENY")
 }
 

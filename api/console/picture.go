@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -42,6 +43,11 @@ func (f treeFact) who() notation.Subject {
 // name returns the set that a node belongs to, as type:id#relation.
 func (n *treeNode) name() string { return n.Resource.String() + "#" + n.Relation }
 
+// cut reports whether the answer lacks relations for its limit.
+func (n *treeNode) cut() bool {
+	return n.Next != "" || n.Cut == "limit" || slices.ContainsFunc(n.Children, (*treeNode).cut)
+}
+
 // below returns the expansion of a set among the children; nil: it was not expanded.
 func (n *treeNode) below(resource notation.Ref, relation string) *treeNode {
 	for _, c := range n.Children {
@@ -58,21 +64,23 @@ func (n *treeNode) below(resource notation.Ref, relation string) *treeNode {
 // proved sets and these tuples, so that what is marked is a proof, and not only its tuples: of an
 // intersection all operands are marked, and of an exclusion the base.
 type picture struct {
+	bounds
 	used  map[string]bool // the steps of the proof, as type:id#relation[@subject]
 	self  []string        // those by which a resource has a relation to itself
 	asked string          // the set that the subject is; empty: it is none
 	holds map[*treeNode]bool
 	drawn map[string]bool // sets that were drawn
 
-	boxes map[string]*box
+	known map[string]*box
 	order []*box
 	lines []*line
-	known map[string]*line
+	ways  map[string]*line
 	tree  branch
 }
 
 // box is a node of the graph: a set, or a subject.
 type box struct {
+	key        string
 	Title, Sub string
 	Kind       string // "set", "subject" or "more"
 	Proof      bool
@@ -89,7 +97,8 @@ type line struct {
 	from, to *box
 	Label    string
 	Class    string
-	via      []*box // bends
+	tuple    *record // that it stands for; nil: a rewrite
+	via      []*box  // bends
 
 	Path           string
 	LabelX, LabelY int
@@ -100,6 +109,7 @@ type branch struct {
 	How, Name, Terms string
 	Note             string
 	Proof, Except    bool
+	tuple            *record
 	Children         []branch
 }
 
@@ -110,16 +120,16 @@ type style struct {
 	proof  bool // it is on the way of the proof
 }
 
-// folded is how many relations of a set are drawn besides those of the proof.
-const folded = 8
-
-// maxBoxes bounds the graph, besides the proof. The tree has what is not in it.
-const maxBoxes = 150
+// bounds are those of a picture besides the proof.
+type bounds struct {
+	folded int // relations of a set, in the graph and in the tree
+	boxes  int // of the graph; the tree has what is not in it
+}
 
 // newPicture draws an expansion, with the proof that has some steps for a subject; none: the check
 // is denied.
-func newPicture(root *treeNode, asked notation.Subject, proof []reason) *picture {
-	p := &picture{used: map[string]bool{}, holds: map[*treeNode]bool{}, drawn: map[string]bool{}, boxes: map[string]*box{}, known: map[string]*line{}}
+func newPicture(root *treeNode, asked notation.Subject, proof []reason, limits bounds) *picture {
+	p := &picture{bounds: limits, used: map[string]bool{}, holds: map[*treeNode]bool{}, drawn: map[string]bool{}, known: map[string]*box{}, ways: map[string]*line{}}
 	for _, r := range proof {
 		p.used[r.Via] = true
 		set := treeFact{Subject: asked}.who()
@@ -245,19 +255,20 @@ func (p *picture) facts(n *treeNode, facts []treeFact, from *box, s style, prove
 		how, below := to(f)
 		b := branch{How: how, Terms: terms(f.ExpiresAt, f.Condition), Proof: s.proof && proves(n, f)}
 		if !b.Proof {
-			if others++; others > folded {
+			if others++; others > p.folded {
 				continue
 			}
 		}
+		b.tuple = &record{Resource: n.Resource, Relation: cmp.Or(n.Tupleset, n.Relation), Subject: f.Subject}
 		target := f.who()
 		if below != nil {
 			target = notation.Subject{Type: below.Resource.Type, ID: below.Resource.ExternalID, Relation: below.Relation}
 		}
 		all = append(all, p.follow(from, target, below, b, s))
 	}
-	if others > folded {
-		more := strconv.Itoa(others-folded) + " more"
-		if from != nil && len(p.order) < maxBoxes {
+	if others > p.folded {
+		more := strconv.Itoa(others-p.folded) + " more"
+		if from != nil && len(p.order) < p.boxes {
 			p.line(from, p.box("more "+n.name()+n.Tupleset, more, "", "more"), branch{Except: s.except})
 		}
 		all = append(all, branch{Note: more + " " + n.Tupleset})
@@ -275,7 +286,7 @@ func (p *picture) follow(from *box, to notation.Subject, n *treeNode, b branch, 
 		b.How = "except " + strings.TrimPrefix(strings.TrimPrefix(b.How, "direct"), "includes")
 		b.How = strings.TrimSpace(b.How)
 	}
-	if len(p.order) >= maxBoxes && !b.Proof && p.boxes[b.Name] == nil {
+	if len(p.order) >= p.boxes && !b.Proof && p.known[b.Name] == nil {
 		b.Note = "not in the picture"
 		from = nil
 	}
@@ -315,10 +326,10 @@ func (p *picture) set(n *treeNode) *box {
 }
 
 func (p *picture) box(key, title, sub, kind string) *box {
-	b := p.boxes[key]
+	b := p.known[key]
 	if b == nil {
-		b = &box{Title: title, Sub: sub, Kind: kind}
-		p.boxes[key] = b
+		b = &box{key: key, Title: title, Sub: sub, Kind: kind}
+		p.known[key] = b
 		p.order = append(p.order, b)
 	}
 	return b
@@ -342,13 +353,13 @@ func (p *picture) line(from, to *box, b branch) {
 		class += " terms"
 	}
 	key := fmt.Sprintf("%p %p %s %s", from, to, b.How, b.Terms)
-	l := p.known[key]
+	l := p.ways[key]
 	if l == nil {
 		l = &line{from: from, to: to}
-		p.known[key] = l
+		p.ways[key] = l
 		p.lines = append(p.lines, l)
 	} else if !b.Proof {
 		return
 	}
-	l.Class, l.Label = class, label
+	l.Class, l.Label, l.tuple = class, label, b.tuple
 }

@@ -33,9 +33,9 @@ func TestPictureIsBounded(t *testing.T) {
 		proof = append(proof, reason{Via: fmt.Sprintf("group:g%d#member@group:g%d#member", i, i-1)})
 	}
 	proof = append(proof, reason{Via: "group:g0#member@user:u0-299"})
-	p := newPicture(large(width, depth), notation.Subject{Type: "user", ID: "u0-299"}, proof)
+	p := newPicture(large(width, depth), notation.Subject{Type: "user", ID: "u0-299"}, proof, drawnBounds)
 	g := p.layOut()
-	if len(g.Boxes) > maxBoxes+depth+2 {
+	if len(g.Boxes) > drawnBounds.boxes+depth+2 {
 		t.Errorf("%d boxes", len(g.Boxes))
 	}
 	marked := 0
@@ -86,7 +86,7 @@ func TestPictureMarksProofsOnly(t *testing.T) {
 		for relation := range strings.FieldsSeq(test.used) {
 			proof = append(proof, reason{Via: "document:d#" + relation + "@user:ann"})
 		}
-		p := newPicture(&treeNode{Kind: test.kind, Resource: document, Relation: "viewer", Children: []*treeNode{direct("a"), direct("b")}}, notation.Subject{Type: "user", ID: "ann"}, proof)
+		p := newPicture(&treeNode{Kind: test.kind, Resource: document, Relation: "viewer", Children: []*treeNode{direct("a"), direct("b")}}, notation.Subject{Type: "user", ID: "ann"}, proof, drawnBounds)
 		if p.tree.Proof != test.want {
 			t.Errorf("%s of %q: marked %t, want %t", test.kind, test.used, p.tree.Proof, test.want)
 		}
@@ -107,7 +107,7 @@ func TestPictureMarksSharedSets(t *testing.T) {
 		return &treeNode{Kind: "computed", Resource: document, Relation: "viewer", Children: []*treeNode{set}}
 	}
 	p := newPicture(&treeNode{Kind: "union", Resource: document, Relation: "viewer", Children: []*treeNode{through("a"), through("b")}}, notation.Subject{Type: "user", ID: "ann"},
-		[]reason{{Via: "document:d#b@group:g#member"}, {Via: "group:g#member@user:ann"}})
+		[]reason{{Via: "document:d#b@group:g#member"}, {Via: "group:g#member@user:ann"}}, drawnBounds)
 	marked := map[string]bool{}
 	for _, l := range p.layOut().Lines {
 		marked[l.from.Title+l.from.Sub+" "+l.to.Title+l.to.Sub] = l.Arrow() == "proof"
@@ -127,7 +127,7 @@ func TestPictureOfACycle(t *testing.T) {
 	link := func(from, to notation.Ref, below *treeNode) *treeNode {
 		return &treeNode{Kind: "tuple_to_userset", Resource: from, Relation: "viewer", Tupleset: "parent", Links: []treeFact{{Subject: notation.Subject{Type: to.Type, ID: to.ExternalID}}}, Children: []*treeNode{below}}
 	}
-	p := newPicture(link(a, b, link(b, a, &treeNode{Kind: "union", Resource: a, Relation: "viewer", Cut: "cycle"})), notation.Subject{}, nil)
+	p := newPicture(link(a, b, link(b, a, &treeNode{Kind: "union", Resource: a, Relation: "viewer", Cut: "cycle"})), notation.Subject{}, nil, drawnBounds)
 	if g := p.layOut(); len(g.Boxes) != 2 || len(g.Lines) != 2 {
 		t.Errorf("%d boxes and %d lines, want 2 and 2", len(g.Boxes), len(g.Lines))
 	}

@@ -173,7 +173,7 @@ func (v *visit) removeWith(f *fault) error {
 	if f != nil {
 		return v.again("relation-remove.html", removeTitle, data, f)
 	}
-	values, malformed := v.values()
+	values, malformed := v.valuesOf("context")
 	if malformed != nil {
 		return v.again("relation-remove.html", removeTitle, data, malformed)
 	}

@@ -21,6 +21,8 @@ var areas = []area{
 	{"Groups", groupsPage, "See groups and their scopes, and change who is a member.", "groups:read"},
 	{"Applications", applicationsPage, "See which applications get tokens, with which scopes and at which addresses; disable and enable them.", "applications:read"},
 	{"Access", accessPage, "Ask whether a subject may do something to a resource, and see why.", "resources:read"},
+	{"Simulator", simulatorPage, "Compare an answer with what it would be with other relations, at another time or under other conditions.", "resources:read"},
+	{"Model", modelPage, "Edit the types of resources, and see what a change would do before you apply it.", "resources:read"},
 	{"Relations", relationsPage, "Find relations, add them, and see whose access changes before you remove one.", "resources:read"},
 	{"Webhooks", webhooksPage, "See the receivers of events and what was delivered to them; send events again.", "webhooks:read"},
 }

@@ -34,6 +34,7 @@ type visit struct {
 	token  string   // an access token of the person
 	scopes []string // in the token
 	calls  []call   // for what the page shows
+	island string   // the name of the script; empty: the page has none
 }
 
 // The errors of a visit that has to go somewhere else first.
@@ -131,6 +132,7 @@ type view struct {
 	Bad     string // the field of the error; empty: none
 	Notice  string // the result of the last action
 	Calls   []string
+	Script  string // the path of the script of the island; empty: the page has none
 	Data    any
 }
 
@@ -172,6 +174,9 @@ func (v *visit) again(name, title string, data any, e *fault) error {
 
 func (v *visit) render(status int, name string, page view) error {
 	page.Tenant, page.Home, page.Areas, page.Person = v.info.Tenant.Name, v.r.URL.Path == home, v.navigation(), v.person
+	if v.island != "" {
+		page.Script = v.handlers.scripts + v.island + ".js"
+	}
 	for _, c := range v.calls {
 		page.Calls = append(page.Calls, c.curl(v.info.Tenant.BaseURL))
 	}
@@ -183,7 +188,7 @@ func (h *Handlers) write(w http.ResponseWriter, status int, name string, page vi
 	if err := h.templates[name].Execute(&b, page); err != nil {
 		return err
 	}
-	secure(w.Header())
+	secure(w.Header(), page.Script)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = w.Write(b.Bytes()) // an error means that the client has disconnected
@@ -196,12 +201,18 @@ func (v *visit) redirect(to string) {
 	v.w.WriteHeader(http.StatusSeeOther)
 }
 
-// back returns the path of the page that a form came from, with what was typed.
+// maxBack bounds what a path back to a form has of it. Longer ones are refused by servers on the way.
+const maxBack = 4 << 10
+
+// back returns the path of the page that a form came from, with what was typed unless it is long.
 func (v *visit) back() string {
 	if v.r.Method == http.MethodGet || len(v.r.PostForm) == 0 {
 		return v.r.URL.RequestURI()
 	}
-	return v.r.URL.EscapedPath() + "?" + v.r.Form.Encode()
+	if typed := v.r.Form.Encode(); len(typed) <= maxBack {
+		return v.r.URL.EscapedPath() + "?" + typed
+	}
+	return v.r.URL.EscapedPath()
 }
 
 // fail responds with an error: with a redirect if another page can resolve it.
@@ -241,7 +252,7 @@ func (v *visit) fail(err error) {
 	case other:
 		status, message = shown.Status, web.Sentence(shown.Message)
 	}
-	page.Data = object{"Message": message, "RequestID": v.info.RequestID}
+	page.Data, v.island = object{"Message": message, "RequestID": v.info.RequestID}, ""
 	if err := v.render(status, "error.html", page); err != nil {
 		v.handlers.renderError(v.w, &web.Error{Status: http.StatusInternalServerError, Message: "something went wrong on our side"}, v.info)
 	}
@@ -305,6 +316,7 @@ var notices = map[string]string{
 	"added":    "Added.",
 	"existed":  "The user was a member before.",
 	"removed":  "Removed.",
+	"model":    "Model changed.",
 
 	"app-disabled": "Application disabled.",
 	"app-enabled":  "Application enabled.",

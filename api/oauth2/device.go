@@ -9,6 +9,7 @@ import (
 	"stonetown/internal/ratelimit"
 	"stonetown/oauth/authorization"
 	"stonetown/oauth/client"
+	"stonetown/oauth/detail"
 	"stonetown/oauth/protocol"
 )
 
@@ -17,6 +18,9 @@ func (h *Handlers) AuthorizeDevice(w http.ResponseWriter, r *http.Request) {
 	info := web.InfoOf(r.Context())
 	var d authorization.DeviceAuthorization
 	err := h.asClient(w, r, ratelimit.Token, func(by client.Credentials, form url.Values) (err error) {
+		if form.Has(detail.Parameter) { // not dropped in silence
+			return protocol.NewError(protocol.InvalidAuthorizationDetails, "devices cannot ask for authorization_details")
+		}
 		d, err = h.Authorization.AuthorizeDevice(r.Context(), tenantOf(r), authorization.DeviceAuthorizationRequest{
 			Credentials: by, Scope: form.Get("scope"), Audience: slices.Concat(form["audience"], form["resource"]),
 		})

@@ -8,6 +8,7 @@ import (
 	"stonetown/api/web"
 	"stonetown/internal/ratelimit"
 	"stonetown/oauth/client"
+	"stonetown/oauth/detail"
 	"stonetown/oauth/token"
 )
 
@@ -50,11 +51,13 @@ func (h *Handlers) IntrospectToken(w http.ResponseWriter, r *http.Request) {
 			NotBefore int64        `json:"nbf,omitzero"`
 			ExpiresAt int64        `json:"exp,omitzero"`
 			AuthTime  int64        `json:"auth_time,omitzero"`
+
+			Details []detail.Detail `json:"authorization_details,omitzero"`
 		}{
 			i.Active, i.TokenType, i.ClientID, i.Subject, i.Username, i.Scope, i.Audience, i.Issuer, i.TokenID, i.SessionID, i.TenantID,
 			i.AuthenticationContext,
 			keyOf{i.Thumbprint},
-			i.Actor, unix(i.IssuedAt), unix(i.NotBefore), unix(i.ExpiresAt), unix(i.AuthTime),
+			i.Actor, unix(i.IssuedAt), unix(i.NotBefore), unix(i.ExpiresAt), unix(i.AuthTime), i.Details,
 		})
 	}
 	if err != nil {

@@ -188,6 +188,13 @@ func (e TokenAnswerTokenType) Valid() bool {
 	}
 }
 
+// AuthorizationDetail Actions on resources of one type (RFC 9396).
+type AuthorizationDetail struct {
+	Actions     []string `json:"actions"`
+	Identifiers []string `json:"identifiers"`
+	Type        string   `json:"type"`
+}
+
 // ClientInformation defines model for ClientInformation.
 type ClientInformation struct {
 	ApplicationType                  string `json:"application_type"`
@@ -260,7 +267,7 @@ type ClientMetadata struct {
 	// GrantTypes Of `authorization_code`, by default alone, `refresh_token` and, but for the type `spa`, `urn:ietf:params:oauth:grant-type:device_code`. The client can use no others, and gets no refresh tokens without `refresh_token`.
 	GrantTypes []string `json:"grant_types,omitempty"`
 
-	// IDTokenSignedResponseAlg `RS256`, by default, or `ES256`.
+	// IDTokenSignedResponseAlg `RS256`, by default, `ES256`, `PS256` or `EdDSA`.
 	IDTokenSignedResponseAlg string `json:"id_token_signed_response_alg,omitempty"`
 
 	// Jwks As of applications, as are the next.
@@ -316,7 +323,10 @@ type DeviceAuthorization struct {
 
 // Discovery defines model for Discovery.
 type Discovery struct {
-	AcrValuesSupported                                 []string `json:"acr_values_supported,omitempty"`
+	AcrValuesSupported []string `json:"acr_values_supported,omitempty"`
+
+	// AuthorizationDetailsTypesSupported The resource types of the tenant (RFC 9396).
+	AuthorizationDetailsTypesSupported                 []string `json:"authorization_details_types_supported,omitempty"`
 	AuthorizationEndpoint                              string   `json:"authorization_endpoint,omitempty"`
 	AuthorizationResponseIssParameterSupported         bool     `json:"authorization_response_iss_parameter_supported,omitempty"`
 	BackchannelLogoutSessionSupported                  bool     `json:"backchannel_logout_session_supported,omitempty"`
@@ -442,7 +452,10 @@ type Introspection struct {
 	Active   bool     `json:"active"`
 	Aud      []string `json:"aud,omitempty"`
 	AuthTime int      `json:"auth_time,omitempty"`
-	ClientID string   `json:"client_id,omitempty"`
+
+	// AuthorizationDetails What the subject may still do, at this moment, of the details of the token (RFC 9396). Absent if the token has none.
+	AuthorizationDetails []AuthorizationDetail `json:"authorization_details,omitempty"`
+	ClientID             string                `json:"client_id,omitempty"`
 
 	// Cnf The key to which the token is bound; each use requires a proof of the key (RFC 9449).
 	Cnf struct {
@@ -619,6 +632,9 @@ type Timestamp = time.Time
 type TokenAnswer struct {
 	AccessToken string `json:"access_token"`
 
+	// AuthorizationDetails Those of the token (RFC 9396), without what the subject has lost since they were granted. Absent if none were.
+	AuthorizationDetails []AuthorizationDetail `json:"authorization_details,omitempty"`
+
 	// ExpiresIn Seconds.
 	ExpiresIn int `json:"expires_in"`
 
@@ -647,6 +663,9 @@ type TokenInput struct {
 
 	// Audience Whom the token is for; absent means the application's own audience.
 	Audience string `json:"audience,omitempty"`
+
+	// AuthorizationDetails As at the authorization endpoint (RFC 9396). With a code, a refresh token or a subject token it narrows what was granted; with client credentials it requests what the application may do. Refusals are `invalid_authorization_details`.
+	AuthorizationDetails string `json:"authorization_details,omitempty"`
 
 	// ClientAssertion A JWT that the client signed (RFC 7523).
 	ClientAssertion string `json:"client_assertion,omitempty"`
@@ -860,6 +879,9 @@ type AuthorizeParams struct {
 	// Connection The slug of a federation connection: a user who has to sign in is led straight to its provider. With a connection that is unknown or disabled, the user is told so and can sign in another way.
 	Connection string `form:"connection,omitempty" json:"connection,omitempty"`
 	Audience   string `form:"audience,omitempty" json:"audience,omitempty"`
+
+	// AuthorizationDetails Actions on resources that the tokens are for (RFC 9396): a list of objects with the members `type`, a resource type of the tenant, `actions` and `identifiers`, in at most 4,096 bytes and with at most 100 actions on resources. `invalid_authorization_details` if it is malformed, or a type or an action is not defined; `access_denied` if the user may not perform every action on every resource.
+	AuthorizationDetails string `form:"authorization_details,omitempty" json:"authorization_details,omitempty"`
 
 	// DpopJkt Thumbprint of the key that the code will be exchanged with; no other will do (RFC 9449).
 	DpopJkt string `form:"dpop_jkt,omitempty" json:"dpop_jkt,omitempty"`
@@ -1501,6 +1523,19 @@ func (siw *ServerInterfaceWrapper) Authorize(w http.ResponseWriter, r *http.Requ
 			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "audience"})
 		} else {
 			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "audience", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "authorization_details" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "authorization_details", r.URL.Query(), &params.AuthorizationDetails, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "authorization_details"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "authorization_details", Err: err})
 		}
 		return
 	}

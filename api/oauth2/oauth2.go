@@ -26,6 +26,7 @@ import (
 	"stonetown/oauth/assertion"
 	"stonetown/oauth/authorization"
 	"stonetown/oauth/client"
+	"stonetown/oauth/detail"
 	"stonetown/oauth/dpop"
 	"stonetown/oauth/grants"
 	"stonetown/oauth/protocol"
@@ -139,6 +140,7 @@ func (h *Handlers) issueToken(w http.ResponseWriter, r *http.Request) error {
 	req := grants.Request{
 		GrantType: form.Get("grant_type"),
 		Scope:     form.Get("scope"),
+		Details:   form.Get(detail.Parameter),
 		Code:      form.Get("code"), RedirectURI: form.Get("redirect_uri"), CodeVerifier: form.Get("code_verifier"),
 		RefreshToken: form.Get("refresh_token"),
 		DeviceCode:   form.Get("device_code"),
@@ -164,7 +166,9 @@ func (h *Handlers) issueToken(w http.ResponseWriter, r *http.Request) error {
 		Refresh     string `json:"refresh_token,omitzero"`
 		IDToken     string `json:"id_token,omitzero"`
 		IssuedType  string `json:"issued_token_type,omitzero"`
-	}{issued.AccessToken, issued.TokenType, int(issued.ExpiresIn.Seconds()), issued.Scope, issued.RefreshToken, issued.IDToken, issued.IssuedTokenType})
+
+		Details []detail.Detail `json:"authorization_details,omitzero"`
+	}{issued.AccessToken, issued.TokenType, int(issued.ExpiresIn.Seconds()), issued.Scope, issued.RefreshToken, issued.IDToken, issued.IssuedTokenType, issued.Details})
 }
 
 // refusal returns the response to a refusal of package oauth. A client that failed to

@@ -22,6 +22,7 @@ var operations = []web.Operation{
 	{ID: "getApplication", Method: "GET", Path: "/api/v1/applications/{application_id}", Tag: "applications", Scope: "applications:read", RateLimit: "admin"},
 	{ID: "deleteApplication", Method: "DELETE", Path: "/api/v1/applications/{application_id}", Tag: "applications", Scope: "applications:write", Idempotent: true, RateLimit: "admin"},
 	{ID: "patchApplication", Method: "PATCH", Path: "/api/v1/applications/{application_id}", Tag: "applications", Scope: "applications:write", MediaType: "application/json", Idempotent: true, RateLimit: "admin"},
+	{ID: "previewApplicationClaims", Method: "POST", Path: "/api/v1/applications/{application_id}/claims/preview", Tag: "applications", Scope: "applications:read", MediaType: "application/json", RateLimit: "admin"},
 	{ID: "disableApplication", Method: "POST", Path: "/api/v1/applications/{application_id}/disable", Tag: "applications", Scope: "applications:write", Idempotent: true, RateLimit: "admin"},
 	{ID: "enableApplication", Method: "POST", Path: "/api/v1/applications/{application_id}/enable", Tag: "applications", Scope: "applications:write", Idempotent: true, RateLimit: "admin"},
 	{ID: "rotateSecret", Method: "POST", Path: "/api/v1/applications/{application_id}/rotate-secret", Tag: "applications", Scope: "applications:write", MediaType: "application/json", BodyOptional: true, Idempotent: true, RateLimit: "admin"},

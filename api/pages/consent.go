@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -11,7 +12,7 @@ import (
 // consentRequest is the request of an application, as pages show it.
 type consentRequest struct {
 	Flow, Client, Logo, Person string // Flow is the id of the authorization request, or the code of a device
-	Wants, ByGroups            []string
+	Wants, ByGroups, Details   []string
 }
 
 // consentForm asks the user to allow an application access.
@@ -88,6 +89,7 @@ func (page *consentRequest) read(wants object) {
 	page.Client, _ = client["name"].(string)
 	page.Logo, _ = client["logo_uri"].(string)
 	said, _ := wants["scope_descriptions"].(object)
+	page.Details = describeDetails(wants["authorization_details"])
 	page.Wants, page.ByGroups = describe(wants["scopes"], said), describe(wants["group_scopes"], said)
 }
 
@@ -129,6 +131,34 @@ func describe(scopes any, said object) (texts []string) {
 		texts = append(texts, text)
 	}
 	return texts
+}
+
+// describeDetails describes actions on resources: "edit and view document plans/q1".
+func describeDetails(details any) (texts []string) {
+	list, _ := details.([]any)
+	for _, item := range list {
+		d, _ := item.(object)
+		actions, _ := d["actions"].([]any)
+		identifiers, _ := d["identifiers"].([]any)
+		texts = append(texts, fmt.Sprintf("%s %v %s", enumerate(actions), d["type"], enumerate(identifiers)))
+	}
+	return texts
+}
+
+// enumerate joins items: "a, b and c".
+func enumerate(items []any) string {
+	var b strings.Builder
+	for i, item := range items {
+		switch i {
+		case 0:
+		case len(items) - 1:
+			b.WriteString(" and ")
+		default:
+			b.WriteString(", ")
+		}
+		fmt.Fprint(&b, item)
+	}
+	return b.String()
 }
 
 // meanings describe the built-in scopes.

@@ -29,6 +29,11 @@ import (
 //go:embed templates assets
 var files embed.FS
 
+// Colors is the style sheet with the colours of the pages, for pages that are served elsewhere.
+//
+//go:embed assets/tokens.css
+var Colors string
+
 // contentPolicy is the content security policy of every page. The picture of a TOTP key is a
 // data: URL.
 const contentPolicy = "default-src 'self'; " + images + "; frame-ancestors 'none'; base-uri 'none'; object-src 'none'"
@@ -47,6 +52,8 @@ type Handlers struct {
 	API http.Handler
 	// Mailbox is shown without authentication. Default: there is no such page.
 	Mailbox Mailbox
+	// Welcome is the page at / of tenants. Default: / redirects to the account.
+	Welcome *Welcome
 	// SecurityContact is the URI for reports of vulnerabilities (RFC 9116 §2.5.3). Default:
 	// none is published.
 	SecurityContact string
@@ -151,9 +158,6 @@ func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler
 	}
 	return routes, nil
 }
-
-// front redirects to the account, which redirects to the sign-in if there is no session.
-func front(v *visit) error { return v.redirect(home) }
 
 // NotFound serves a page for an unknown path, if the request is that of a browser for a page. It
 // reports whether it did.

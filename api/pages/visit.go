@@ -29,6 +29,7 @@ type view struct {
 	Problem string // the error of the form
 	Bad     string // the field of the error; empty: none
 	Notice  string // the result of the last action
+	Wide    bool   // the page is as wide as those of the account
 	Person  string // the address of the user who is signed in, on the pages of the account
 	Data    any
 }

@@ -207,7 +207,7 @@ type SigningKey struct {
 	// ActivatedAt Since when it has signed.
 	ActivatedAt *document.Timestamp `json:"activated_at"`
 
-	// Alg `ES256` or `RS256`.
+	// Alg `ES256`, `RS256`, `PS256` or `EdDSA` (Ed25519).
 	Alg string `json:"alg"`
 
 	// CreatedAt RFC 3339, UTC, milliseconds.

@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/pprof"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -33,8 +35,13 @@ func main() {
 	duration := flag.Duration("duration", 3*time.Second, "how long each figure is measured")
 	fairness := flag.Bool("fairness", false, "measure one tenant's checks while another tenant does its worst, and nothing else")
 	tenants := flag.Int("tenants", 0, "measure a deployment with so many tenants beside one with a single tenant, and nothing else")
+	cluster := flag.String("cluster", "", "measure so many processes on one PostgreSQL, numbers separated by commas, with read leases and without, and nothing else")
+	latency := flag.String("latency", "2ms", "for -cluster: the time to the database and back, durations separated by commas")
+	clusterTenants := flag.Int("cluster-tenants", 100, "for -cluster: the number of tenants")
+	writes := flag.Float64("writes", 10, "for -cluster: writes per second beside the checks")
+	faults := flag.String("faults", "", "for -cluster: measure also while processes fail: kill, stop, or both, separated by a comma")
 	webhooks := flag.String("webhooks", "", "measure these parts of webhooks and nothing else: patterns of idle, rate, throughput, hanging, pending and writes, separated by commas")
-	postgres := flag.String("postgres", os.Getenv("STONETOWN_TEST_POSTGRES_URL"), "the PostgreSQL server on which webhooks and tenants are measured as well; the default is set by internal/pgtest/withpg")
+	postgres := flag.String("postgres", os.Getenv("STONETOWN_TEST_POSTGRES_URL"), "the PostgreSQL server on which webhooks and tenants are measured as well, and clusters; the default is set by internal/pgtest/withpg")
 	profile := flag.String("cpuprofile", "", "where to write a CPU profile of the measurement of webhooks; empty for nowhere")
 	misuse := flag.String("misuse", "", "misuse the server that is named on standard input in this way and do nothing else")
 	echoOn := flag.String("echo", "", "serve as the echo floor on this address and do nothing else")
@@ -51,6 +58,8 @@ func main() {
 		err = measureFairness(ctx, *server, *duration)
 	case *tenants > 1:
 		err = measureTenants(ctx, bench.ManyTenants{Binary: *server, PostgresURL: *postgres, Tenants: *tenants, Duration: *duration, Progress: progress})
+	case *cluster != "":
+		err = measureCluster(ctx, *cluster, *latency, *faults, bench.Cluster{Binary: *server, PostgresURL: *postgres, Tenants: *clusterTenants, Writes: *writes, Duration: *duration, Progress: progress})
 	case *webhooks != "":
 		err = measureWebhooks(ctx, bench.Webhooks{PostgresURL: *postgres, Measures: *webhooks, Duration: *duration, Progress: progress}, *profile)
 	default:
@@ -95,6 +104,41 @@ func measureTenants(ctx context.Context, m bench.ManyTenants) (err error) {
 		return err
 	}
 	return m.WriteTable(os.Stdout, rows)
+}
+
+func measureCluster(ctx context.Context, processes, latencies, faults string, c bench.Cluster) (err error) {
+	for text := range strings.SplitSeq(processes, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > 16 {
+			return fmt.Errorf("-cluster: %q is not a number from 1 to 16", text)
+		}
+		c.Processes = append(c.Processes, n)
+	}
+	for text := range strings.SplitSeq(latencies, ",") {
+		d, err := time.ParseDuration(text)
+		if err != nil || d < 0 || d > time.Second {
+			return fmt.Errorf("-latency: %q is not a duration from 0 to 1s", text)
+		}
+		c.Latencies = append(c.Latencies, d)
+	}
+	if faults != "" {
+		c.Faults = strings.Split(faults, ",")
+	}
+	if c.Dir, err = os.MkdirTemp("", "stonetown-bench"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(c.Dir)) }()
+	rows, err := c.Run(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.WriteTable(os.Stdout, rows); err != nil {
+		return err
+	}
+	if n := bench.ClusterWrong(rows); n > 0 {
+		return fmt.Errorf("wrong answers: %d", n)
+	}
+	return nil
 }
 
 func measureWebhooks(ctx context.Context, w bench.Webhooks, profile string) (err error) {

@@ -138,6 +138,9 @@ func registerMetrics(registry *prometheus.Registry, s *server.Server) {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "stonetown_engine_resident_bytes", Help: "Estimated memory of the tenants in memory.",
 		}, func() float64 { return float64(s.Engine.Stats().ResidentBytes) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "stonetown_engine_mapped_bytes", Help: "Size of the mapped files of tenants that do not fit into memory.",
+		}, func() float64 { return float64(s.Engine.Stats().MappedBytes) }),
 		parts("hit", func(s engine.Stats) int64 { return s.PartHits }),
 		parts("miss", func(s engine.Stats) int64 { return s.PartMisses }),
 		counter("engine_part_evictions_total", "Parts that gave place to others.", func() int64 { return s.Engine.Stats().PartEvictions }),

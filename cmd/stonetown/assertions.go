@@ -11,9 +11,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"stonetown/api/resources"
-	apiclient "stonetown/cmd/stonetown/internal/client"
+	apiclient "stonetown/client"
 	"stonetown/cmd/stonetown/internal/importer"
 	"stonetown/engine"
+	"stonetown/internal/definitions"
 )
 
 func assertionsCommand(environ []string) *cobra.Command {
@@ -93,7 +94,7 @@ func assertionsGet(environ []string) *cobra.Command {
 			if r.output == "json" {
 				return printJSON(cmd.OutOrStdout(), set)
 			}
-			return printYAML(cmd.OutOrStdout(), set.JSON)
+			return definitions.WriteYAML(cmd.OutOrStdout(), set.JSON)
 		},
 	})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,6 +42,7 @@ func serverConfig(config Config, log *slog.Logger) (server.Config, error) {
 		}),
 
 		ResidentBytes:    config.ResidentMemoryMiB << 20,
+		MappedBytes:      cmp.Or(config.MappedMemoryMiB<<20, -1),
 		IdleAfter:        config.IdleAfter,
 		Lease:            config.LeaseTime,
 		HistoryRetention: config.HistoryRetention,
@@ -61,6 +63,7 @@ func serverConfig(config Config, log *slog.Logger) (server.Config, error) {
 		ServeTenants:      config.ServeTenants,
 
 		SecurityContact: config.SecurityContact,
+		Docs:            config.Docs,
 		Dev:             config.Dev,
 		AccessLog:       config.AccessLog,
 	}, nil

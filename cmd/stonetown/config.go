@@ -14,6 +14,8 @@ import (
 	"stonetown/tuplestore/sqlstore"
 )
 
+//go:generate go test -run ^TestConfigurationPage$ -update
+
 // Config has all settings. The value of a setting comes from the last of these that has one:
 // its default, the YAML file of --config, the environment variable STONETOWN_ followed by its
 // name in capitals, its flag. Unknown keys in the file are errors. Secrets are not settings;
@@ -143,9 +145,14 @@ type Config struct {
 	// GeoFile is a database in MaxMind's format (.mmdb) with the city or country of addresses,
 	// which users see in the list of their sessions. Default: none.
 	GeoFile string `yaml:"geo_file" env:"GEO_FILE"`
+
 	// SecurityContact is the URI (mailto:, https:) for reports of vulnerabilities, which
 	// /.well-known/security.txt contains. Default: none.
 	SecurityContact string `yaml:"security_contact" env:"SECURITY_CONTACT"`
+
+	// Docs serves the documentation of this version at /docs on each host, without credentials.
+	// Default true.
+	Docs bool `yaml:"docs" env:"DOCS"`
 
 	// RequestTimeout bounds the work on one request; after it the response is an error. Default
 	// 30s.
@@ -164,9 +171,13 @@ type Config struct {
 	TenantShare int `yaml:"tenant_share" env:"TENANT_SHARE"`
 	CallerShare int `yaml:"caller_share" env:"CALLER_SHARE"`
 
-	// ResidentMemoryMiB is the memory for the tuples of tenants, in MiB. Further tenants are
-	// evaluated in the database, which is slower. Default 1024.
+	// ResidentMemoryMiB is the memory for the tuples of tenants, in MiB. Further tenants are in
+	// mapped files or evaluated in the database, which is slower. Default 1024.
 	ResidentMemoryMiB int64 `yaml:"resident_memory_mib" env:"RESIDENT_MEMORY_MIB"`
+
+	// MappedMemoryMiB bounds the mapped files in GraphDir for tenants that do not fit into
+	// ResidentMemoryMiB, in MiB; 0: there are none. Default 8192.
+	MappedMemoryMiB int64 `yaml:"mapped_memory_mib" env:"MAPPED_MEMORY_MIB"`
 
 	// AuditRetention is how long audit events are stored. Deliveries of webhooks, which can
 	// take 5 days, read their events there: at least 168h. Default 2160h (90 days).
@@ -177,7 +188,7 @@ type Config struct {
 	// graphs in DataDir with the embedded database; none with another.
 	GraphDir string `yaml:"graph_dir" env:"GRAPH_DIR"`
 
-	// IdleAfter is how long a tenant without requests stays in memory.
+	// IdleAfter is how long a tenant without requests stays in memory. Default 15m.
 	IdleAfter time.Duration `yaml:"idle_after" env:"IDLE_AFTER"`
 
 	// HistoryRetention is how long the history of relations is stored, which bounds the age of
@@ -225,6 +236,7 @@ func defaultConfig() Config {
 		Listen:            "127.0.0.1:8080",
 		AdminListen:       "127.0.0.1:9090",
 		DataDir:           "./data",
+		Docs:              true,
 		RequestTimeout:    30 * time.Second,
 		MaxRequests:       256,
 		MaxStreams:        1000,
@@ -232,6 +244,7 @@ func defaultConfig() Config {
 		TenantShare:       50,
 		CallerShare:       25,
 		ResidentMemoryMiB: 1024,
+		MappedMemoryMiB:   8192,
 		AuditRetention:    eventlog.Retention,
 		IdleAfter:         15 * time.Minute,
 		HistoryRetention:  sqlstore.Retention,
@@ -284,12 +297,14 @@ func (c Config) LogValue() slog.Value {
 		slog.String("breached_passwords_url", redacted(c.BreachedPasswordsURL)),
 		slog.String("geo_file", c.GeoFile),
 		slog.String("security_contact", c.SecurityContact),
+		slog.Bool("docs", c.Docs),
 		slog.Duration("request_timeout", c.RequestTimeout),
 		slog.Int("max_requests", c.MaxRequests),
 		slog.Int("tenant_share", c.TenantShare),
 		slog.Int("caller_share", c.CallerShare),
 		slog.Int("max_streams", c.MaxStreams),
 		slog.Int64("resident_memory_mib", c.ResidentMemoryMiB),
+		slog.Int64("mapped_memory_mib", c.MappedMemoryMiB),
 		slog.String("graph_dir", c.GraphDir),
 		slog.Duration("audit_retention", c.AuditRetention),
 		slog.Duration("idle_after", c.IdleAfter),

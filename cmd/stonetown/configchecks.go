@@ -91,7 +91,7 @@ func (c *Config) validate() error {
 		{c.LeaseListen == "" || c.LeaseAddress != "" || hasHost(c.LeaseListen), "lease_listen has no host, so lease_address must be set: the host:port at which other processes reach this one"},
 		{c.MaxRequests > 0 && c.MaxStreams > 0, "max_requests and max_streams must be positive"},
 		{isPercentage(c.TenantShare) && isPercentage(c.CallerShare), "tenant_share and caller_share must be percentages from 1 to 100"},
-		{c.ResidentMemoryMiB > 0 && c.DatabaseConns >= 0, "resident_memory_mib must be positive and database_conns not negative"},
+		{c.ResidentMemoryMiB > 0 && c.MappedMemoryMiB >= 0 && c.DatabaseConns >= 0, "resident_memory_mib must be positive, mapped_memory_mib and database_conns not negative"},
 	} {
 		if !rule.holds {
 			problems = append(problems, errors.New(rule.problem))

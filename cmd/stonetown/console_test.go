@@ -34,13 +34,25 @@ func newInspector(t *testing.T, b *browser) inspector {
 	return inspector{b, string(script)}
 }
 
-// at waits for a page and inspects it: no violation in light and dark, no script, nothing that is
-// wider than a narrow screen.
+// at waits for a page and inspects it: no violation in light and dark, no script but those of the
+// assets, nothing that is wider than a narrow screen.
 func (b inspector) at(path, title string) {
 	b.Helper()
 	b.browser.at(path, title)
+	b.accessible(path)
+}
+
+// accessible inspects the page that is shown, with scripts for axe.
+func (b inspector) accessible(path string) {
+	b.Helper()
 	b.scripts(true) // of axe
 	defer b.scripts(false)
+	b.inspected(path)
+}
+
+// inspected inspects the page as it is.
+func (b inspector) inspected(path string) {
+	b.Helper()
 	for _, scheme := range []string{"light", "dark"} {
 		perform(b.browser, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
 		ask(b.browser, chromedp.Evaluate[bool](b.axe+";true"))
@@ -50,8 +62,8 @@ func (b inspector) at(path, title string) {
 		}
 	}
 	perform(b.browser, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{})
-	if ask(b.browser, chromedp.Evaluate[int](`document.scripts.length`)) != 0 {
-		b.Errorf("%s has a script", path)
+	if inline := ask(b.browser, chromedp.Evaluate[string](`[...document.scripts].filter(s => s.text || !/^\/(auth|console)\/assets\//.test(new URL(s.src).pathname)).map(s => s.outerHTML).join()`)); inline != "" {
+		b.Errorf("%s has the scripts %s", path, inline)
 	}
 	perform(b.browser, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: 320, Height: 640, DeviceScaleFactor: 1, Mobile: true})
 	if width := ask(b.browser, chromedp.Evaluate[int](`document.documentElement.scrollWidth`)); width > 320 {
@@ -380,6 +392,62 @@ func TestConsole(t *testing.T) {
 		b.at("/console/access", "Access")
 	})
 
+	t.Run("Simulator", func(t *testing.T) {
+		b := b.in(t)
+		b.open("/console/access?subject=user:cid&action=view&resource=folder:2026&context=%7B%22ip%22%3A%22192.0.2.7%22%7D")
+		b.says("✓ Allowed")
+		b.press("What if?")
+		b.at("/console/simulator", "Simulator")
+		b.says("The answer stays the same.")
+		typed := func(field, text string) {
+			t.Helper()
+			b.do(chromedp.WaitVisible(chromedp.CSS(fmt.Sprintf("textarea[name=%q]", field))), chromedp.Evaluate[chromedp.Void](fmt.Sprintf("document.querySelector('textarea[name=%s]').value = %q", field, text)))
+		}
+		typed("then", `{"ip":"192.0.2.8"}`)
+		b.press("Compare")
+		b.says("The answer changes.")
+		says := func(words string) {
+			t.Helper()
+			if got := b.text("main > section"); !strings.Contains(got, words) {
+				t.Errorf("the page does not say %q:\n%s", words, got)
+			}
+		}
+		says("the condition from_office of this relation is not met")
+		b.at("/console/simulator", "Simulator")
+		b.curl(server.token(c))
+		typed("then", "")
+		b.fill("instant", "2100-01-01T00:00:00Z")
+		b.press("Compare")
+		b.do(chromedp.WaitVisible(chromedp.Search(`//li[contains(., "this relation expired on")]`)))
+		typed("remove", "folder:2026")
+		b.press("Compare")
+		b.says("is not a relation")
+		b.refused("remove")
+		b.at("/console/simulator", "Simulator")
+		typed("remove", "folder:2026#viewer@user:nobody")
+		b.press("Compare")
+		b.refused("remove")
+		typed("remove", "folder:2026#viewer@user:cid")
+		typed("add", `{"resource":{"type":"folder","external_id":"2026"},"relation":"owner","subject":{"type":"user","id":"cid"},"expires_at":"2100-02-01T00:00:00Z"}`)
+		b.press("Compare")
+		b.says("The answer stays the same.")
+		says("user:cid is owner of folder:2026")
+		b.picture("console-simulator", "compared")
+		link := ask(b.browser, chromedp.Evaluate[string](`[...document.links].find(e => e.textContent == "Link to this comparison").getAttribute("href")`))
+		server.call(t, c, "POST", "resources/folder/2026/relations", `{"subject":{"type":"user","id":"cid"},"relation":"owner"}`, 201)
+		server.call(t, c, "DELETE", "resources/folder/2026/relations", `{"subject":{"type":"user","id":"cid"},"relation":"owner"}`, 204)
+		b.open(link)
+		b.says("The answer stays the same.")
+		// A question that has no answer yet.
+		b.fill("resource", "folder:new", "at", "", "instant", "")
+		typed("remove", "")
+		typed("add", "folder:new#owner@user:cid")
+		b.press("Compare")
+		b.says("The question has an answer only then.")
+		b.at("/console/simulator", "Simulator")
+		b.curl(server.token(c))
+	})
+
 	t.Run("Relations", func(t *testing.T) {
 		b := b.in(t)
 		b.open("/console/relations")
@@ -439,6 +507,280 @@ func TestConsole(t *testing.T) {
 		b.says("Nobody loses or gets ")
 		b.press("Cancel")
 		b.browser.at("/console/relations", "Relations")
+	})
+
+	t.Run("Model", func(t *testing.T) {
+		b := b.in(t)
+		// replace edits the text, as a person would in the field.
+		replace := func(old, text string) {
+			t.Helper()
+			if !ask(b.browser, chromedp.Evaluate[bool](fmt.Sprintf(`(e => { const had = e.value.includes(%[1]q); e.value = e.value.replace(%[1]q, %[2]q); return had })(document.querySelector("[name=text]"))`, old, text))) {
+				t.Fatalf("the text lacks %q:\n%s", old, ask(b.browser, chromedp.Evaluate[string](`document.querySelector("[name=text]").value`)))
+			}
+		}
+		discard := func() {
+			t.Helper()
+			b.press("Discard changes")
+			b.do(chromedp.WaitNotPresent(chromedp.CSS("main section")))
+		}
+		server.call(t, c, "PUT", "assertions/viewers", `{"relations":[{"resource":{"type":"document","external_id":"d"},"relation":"banned","subject":{"type":"user","id":"eve"}},
+			{"resource":{"type":"document","external_id":"d"},"relation":"viewer","subject":{"type":"user","id":"eve"}}],"tests":[{"name":"the banned","deny":[{"subject":{"type":"user","id":"eve"},"action":"view","resource":{"type":"document","external_id":"d"}}]}]}`, 201)
+		b.open("/console/model")
+		b.at("/console/model", "Model")
+		if got := b.curl(server.token(c))[0]["data"].([]any); len(got) != 2 {
+			t.Errorf("the command lists %v", got)
+		}
+		b.press("Compare")
+		b.says("Nothing: the text means what is active.")
+
+		replace("name: document", "nam: document")
+		b.press("Compare")
+		b.says("/nam is not a member of a resource type")
+		b.refused("text")
+		b.at("/console/model", "Model")
+		replace("nam: document", "name: document")
+		replace("computed: viewer", "computed: reader")
+		b.press("Compare")
+		b.says("document")
+		b.refused("text")
+		replace("computed: reader", "computed: viewer")
+
+		// Without the exclusion, an assertion fails and the banned are allowed.
+		replace("kind: computed, relation: banned", "kind: computed, relation: nobody")
+		replace("name: banned}", "name: banned}\n    - {name: nobody}")
+		b.do(chromedp.Click(chromedp.CSS("summary")), chromedp.SendKeys(chromedp.CSS("[name=questions]"), "user:eve view document:plans/q1 draft\nuser:bob"))
+		b.press("Compare")
+		b.refused("questions")
+		b.do(chromedp.Clear(chromedp.CSS("[name=questions]")), chromedp.SendKeys(chromedp.CSS("[name=questions]"), "user:eve view document:plans/q1 draft"))
+		b.press("Compare")
+		b.says("1 of 1 assertions fail:")
+		b.at("/console/model", "Model")
+		b.says("(changes)")
+		for _, want := range []string{"user:eve view document:plans/q1 draft", "denied", "allowed (changes)", "All of them stay valid.", "may user:eve view document:d?", "+     - {name: nobody}"} {
+			if got := b.text("main section"); !strings.Contains(got, want) {
+				t.Errorf("the page does not say %q:\n%s", want, got)
+			}
+		}
+		b.press("Apply")
+		b.says("assertion")
+		b.refused("text")
+		b.at("/console/model/apply", "Model")
+
+		// What is stored must stay legal.
+		replace("    - {name: banned}\n", "")
+		b.press("Compare")
+		b.says("The change cannot be applied while these are stored:")
+		b.says("document:plans/q1 draft#banned@user:eve")
+		b.at("/console/model", "Model")
+		if ask(b.browser, chromedp.Evaluate[bool](`document.querySelector("form[action$=apply]") !== null`)) {
+			t.Error("the page offers a change that would be refused")
+		}
+
+		// Several types at once, one with another name. Meanwhile another person changes one.
+		discard()
+		b.at("/console/model", "Model")
+		replace("name: folder", "name: space")
+		replace("subjects: [folder]", "subjects: [space]")
+		replace("- name: document", "- name: draft\n- name: document")
+		b.do(chromedp.Click(chromedp.CSS("summary")), chromedp.SendKeys(chromedp.CSS("[name=renames]"), "folder=space"))
+		b.press("Compare")
+		b.says("draft")
+		b.says("is created")
+		server.call(t, c, "POST", "resource-types", `{"name":"late","relations":[]}`, 201)
+		b.press("Apply")
+		b.says("The model was changed by another person meanwhile.")
+		if got := b.text("main section"); !strings.Contains(got, "late is deleted") {
+			t.Errorf("the page says\n%s", got)
+		}
+		b.press("Compare")
+		b.press("Apply") // which a refused change does not have
+		b.says("Model changed.")
+		if got := ask(b.browser, chromedp.Evaluate[string](`document.querySelector("[name=text]").value`)); !strings.Contains(got, "name: space") || !strings.Contains(got, "name: draft") || strings.Contains(got, "late") {
+			t.Errorf("the model is\n%s", got)
+		}
+		b.open("/console/access?subject=user:ann&action=view&resource=space:2026")
+		b.says("✓ Allowed")
+		// The commands of the page make the change, too.
+		b.open("/console/model")
+		replace("- name: draft\n", "")
+		replace("space\n", "folder\n")
+		replace("[space]", "[folder]")
+		b.do(chromedp.Click(chromedp.CSS("summary")), chromedp.SendKeys(chromedp.CSS("[name=renames]"), "space=folder"))
+		b.press("Compare")
+		b.says("What would change")
+		b.curl(server.token(c))
+		discard()
+		if got := ask(b.browser, chromedp.Evaluate[string](`document.querySelector("[name=text]").value`)); !strings.Contains(got, "name: folder") || strings.Contains(got, "draft") {
+			t.Errorf("the model is\n%s", got)
+		}
+	})
+
+	// With its script, the page compares while one types, and draws the types.
+	t.Run("Model with a script", func(t *testing.T) {
+		b := b.in(t)
+		b.scripts(true)
+		defer b.scripts(false)
+		b.open("/console/model")
+		b.do(chromedp.WaitVisible(chromedp.CSS("#island .graph .box")))
+		drawn := func() string {
+			t.Helper()
+			return ask(b.browser, chromedp.Evaluate[string](`[...document.querySelectorAll("#island .box .title")].map(e => e.textContent).sort().join()`))
+		}
+		if got := drawn(); got != "banned,document,folder,owner,parent,viewer,viewer" {
+			t.Errorf("the graph has %s", got)
+		}
+		if got := ask(b.browser, chromedp.Evaluate[int](`document.querySelectorAll("#island .line.except").length`)); got != 1 {
+			t.Errorf("the graph has %d exclusions", got)
+		}
+		b.inspected("/console/model")
+
+		// By keyboard: the tabulator key leads into the editor and out of it.
+		b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector(".editor").shadowRoot.querySelector(".cm-content").focus()`))
+		b.keys(kb.Tab)
+		if at := ask(b.browser, chromedp.Evaluate[string](`document.activeElement.getAttribute("class") ?? ""`)); at == "editor" {
+			t.Error("the tabulator key does not leave the editor")
+		}
+		b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector(".editor").shadowRoot.querySelector(".cm-content").focus()`))
+		b.do(chromedp.KeyEvent(kb.End, chromedp.KeyModifiers(chromedp.ModifierCtrl)), chromedp.KeyEvent("- name: note\n"))
+		b.says("What would change")
+		b.says("Compared.")
+		if got := b.text("main > section"); !strings.Contains(got, "note is created") || !strings.Contains(got, "+ - name: note") {
+			t.Errorf("the page says\n%s", got)
+		}
+		b.do(chromedp.WaitVisible(chromedp.Search(`//*[local-name()="text"][.="note"]`)))
+		b.picture("console-model", "island")
+		b.inspected("/console/model")
+
+		// A text that cannot be read says so and leaves the graph as it is; the old change is not offered.
+		b.keys("- nam: x")
+		b.do(chromedp.WaitVisible(chromedp.CSS(".status.wrong")))
+		if got := b.text(".status"); !strings.Contains(got, "/nam is not a member") {
+			t.Errorf("the status is %s", got)
+		}
+		if ask(b.browser, chromedp.Evaluate[bool](`document.querySelector("form[action$=apply]") !== null`)) {
+			t.Error("the page offers a change that is not in the editor")
+		}
+		if got := drawn(); !strings.Contains(got, "note") {
+			t.Errorf("the graph has %s", got)
+		}
+		for range len("- nam: x") {
+			b.keys(kb.Backspace)
+		}
+		b.says("Compared.")
+		b.press("Apply")
+		b.says("Model changed.")
+		if got := ask(b.browser, chromedp.Evaluate[string](`document.querySelector("[name=text]").value`)); !strings.Contains(got, "note") {
+			t.Errorf("the model is\n%s", got)
+		}
+
+		// A box leads to its definition. The picture moves and grows by keys.
+		b.do(chromedp.WaitVisible(chromedp.CSS("#island .graph .box")))
+		b.do(chromedp.Click(chromedp.Search(`//*[local-name()="text"][.="banned"]`)))
+		if got := ask(b.browser, chromedp.Evaluate[string](`document.querySelector(".editor").shadowRoot.querySelector(".cm-activeLine").textContent`)); !strings.Contains(got, "banned") {
+			t.Errorf("the cursor is in %q", got)
+		}
+		view := func() string {
+			t.Helper()
+			return ask(b.browser, chromedp.Evaluate[string](`document.querySelector("#island .graph").getAttribute("viewBox")`))
+		}
+		before := view()
+		b.do(chromedp.Focus(chromedp.CSS("#island .graph")))
+		b.keys("+" + kb.ArrowRight)
+		if view() == before {
+			t.Error("keys do not move the picture")
+		}
+		b.keys("0")
+		if got := view(); got != before {
+			t.Errorf("the view is %s, before %s", got, before)
+		}
+		if took := ask(b.browser, chromedp.Evaluate[float64](`performance.getEntriesByName("first-contentful-paint")[0].startTime`)); took > 0 {
+			t.Logf("first contentful paint after %.0f ms", took)
+		}
+	})
+
+	// With its script, the graph of an answer can be folded, searched and moved, also a large one.
+	t.Run("Explorer", func(t *testing.T) {
+		b := b.in(t)
+		b.scripts(true)
+		defer b.scripts(false)
+		b.open("/console/access?subject=user:eve&action=view&resource=document:plans/q1+draft")
+		b.do(chromedp.WaitVisible(chromedp.CSS("#island .graph .box")))
+		b.says("✗ Denied")
+		if ask(b.browser, chromedp.Evaluate[bool](`document.querySelector("#island .line.except") === null || getComputedStyle(document.querySelector("#island + .scroll")).display != "none"`)) {
+			t.Error("the graph has no exclusion, or is there twice")
+		}
+		b.inspected("/console/access")
+		b.open("/console/access?subject=user:nobody&action=view&resource=document:plans/q1+draft")
+		b.do(chromedp.WaitVisible(chromedp.CSS("#island .line.missing")))
+		b.picture("console-access", "missing")
+		b.do(chromedp.Focus(chromedp.CSS("#search")), chromedp.KeyEvent("folder"))
+		b.do(chromedp.WaitVisible(chromedp.CSS("#island .search li")))
+		b.inspected("/console/access")
+
+		const groups, members = 50, 100
+		operations := func(n int, operation func(i int) string) {
+			t.Helper()
+			for i := 0; i < n; i += 500 {
+				var all []string
+				for j := i; j < min(n, i+500); j++ {
+					all = append(all, operation(j))
+				}
+				server.call(t, c, "POST", "resources/relations/bulk", `{"operations":[`+strings.Join(all, ",")+`]}`, 200)
+			}
+		}
+		operations(groups*members, func(i int) string {
+			return fmt.Sprintf(`{"op":"create","resource":{"type":"group","external_id":"g%d"},"relation":"member","subject":{"type":"user","id":"u%d"}}`, i/members, i)
+		})
+		operations(groups, func(i int) string {
+			return fmt.Sprintf(`{"op":"create","resource":{"type":"folder","external_id":"large"},"relation":"viewer","subject":{"type":"group","id":"g%d"}}`, i)
+		})
+		b.open("/console/access?subject=user:u4321&action=view&resource=folder:large")
+		b.do(chromedp.WaitVisible(chromedp.CSS("#island .graph .box")))
+		b.press("Read all relations")
+		b.do(chromedp.WaitNotPresent(chromedp.Search(`//a[.="Read all relations"]`)), chromedp.WaitVisible(chromedp.CSS("#island .graph .box.proof")))
+		drawn := func() int {
+			t.Helper()
+			return ask(b.browser, chromedp.Evaluate[int](`Number(document.querySelector(".tools .status").textContent.match(/^(\d+) boxes of 50\d\d/)?.[1] ?? 0)`))
+		}
+		b.do(chromedp.WaitVisible(chromedp.Search(`//*[@class="tools"]//*[contains(text(), "boxes of")]`)))
+		if n := drawn(); n < 10 || n > 200 {
+			t.Errorf("%d boxes are drawn first", n)
+		}
+		if got := ask(b.browser, chromedp.Evaluate[string](`[...document.querySelectorAll("#island .box.proof .title")].map(e => e.textContent).join()`)); got != "folder:large,group:g43,user:u4321" {
+			t.Errorf("the proof is drawn as %s", got)
+		}
+		b.picture("console-access", "large")
+
+		// By keyboard: find a box that is folded.
+		b.do(chromedp.Focus(chromedp.CSS("#search")))
+		b.keys("user u1234")
+		b.do(chromedp.WaitVisible(chromedp.Search(`//button[normalize-space()="user:u1234"]`)))
+		b.keys(kb.Tab + kb.Enter)
+		b.do(chromedp.WaitVisible(chromedp.Search(`//*[contains(@class, "centre")]//*[.="user:u1234"]`)))
+		found := drawn()
+		b.do(chromedp.Focus(chromedp.CSS("#search")))
+		b.keys("group g12")
+		b.do(chromedp.WaitVisible(chromedp.Search(`//button[normalize-space()="group:g12 member"]`)))
+		b.keys(kb.Tab + kb.Enter)
+		b.do(chromedp.Click(chromedp.Search(`//*[@id="island"]//*[contains(@class, "centre")]//*[.="group:g12"]`)))
+		b.do(chromedp.WaitNotPresent(chromedp.Search(`//*[local-name()="text"][.="user:u1234"]`)))
+		b.do(chromedp.WaitVisible(chromedp.Search(`//*[@class="tools"]//*[contains(text(), "boxes of")]`)))
+		if n := drawn(); n >= found {
+			t.Errorf("%d boxes are drawn with a group closed, %d before", n, found)
+		}
+		begin := time.Now()
+		b.press("Unfold all")
+		b.do(chromedp.WaitVisible(chromedp.Search(`//*[@class="tools"]//*[starts-with(text(), "5052 boxes")]`)))
+		t.Logf("%d boxes are drawn after %s", drawn(), time.Since(begin).Round(time.Millisecond))
+		begin = time.Now()
+		b.do(chromedp.Focus(chromedp.CSS("#island .graph")))
+		for range 20 {
+			b.keys("+" + kb.ArrowDown)
+		}
+		ask(b.browser, chromedp.Evaluate[bool](`new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`, chromedp.EvalAwaitPromise))
+		t.Logf("20 zooms and moves take %s", time.Since(begin).Round(time.Millisecond))
+		b.press("Fold")
+		b.do(chromedp.WaitNotPresent(chromedp.Search(`//*[@class="tools"]//*[starts-with(text(), "5052 boxes")]`)))
 	})
 
 	t.Run("by keyboard", func(t *testing.T) {

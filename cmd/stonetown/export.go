@@ -15,7 +15,10 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	apiclient "stonetown/cmd/stonetown/internal/client"
+	apiclient "stonetown/client"
+	"stonetown/identity"
+	"stonetown/oauth/client"
+	"stonetown/tuplestore"
 )
 
 // exportPatience is longer than a restart of the server.
@@ -66,11 +69,19 @@ the tenant are not exported; relations that name them are.`,
 
 func export(ctx context.Context, c *apiclient.Client, w io.Writer, p progress) error {
 	buffered := bufio.NewWriterSize(w, 1<<16)
-	e := apiclient.Export{Client: c, Progress: p.add}
+	e := apiclient.Export{Client: c, Progress: p.add, Omit: isManaged}
 	if err := e.Write(ctx, buffered); err != nil {
 		return err
 	}
 	return buffered.Flush()
+}
+
+// isManaged reports whether a resource or a relation belongs to the users, groups and applications
+// of the tenant, which are not part of an export.
+func isManaged(resource apiclient.Ref, relation string) bool {
+	o := tuplestore.Object{Type: resource.Type, ID: resource.ExternalID}
+	_, managed := identity.Managed(o, relation)
+	return managed || client.Managed(o, relation)
 }
 
 // replaceFile writes a file atomically. Only the owner can read it.

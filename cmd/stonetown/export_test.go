@@ -13,7 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	apiclient "stonetown/cmd/stonetown/internal/client"
+	apiclient "stonetown/client"
+	"stonetown/internal/definitions"
 )
 
 // connect returns a client for the server of a data folder.
@@ -122,7 +123,7 @@ func terms(tuples []apiclient.Tuple) []string {
 
 // exported is a parsed export.
 type exported struct {
-	types     []apiclient.Definition
+	types     []definitions.Definition
 	resources []apiclient.Resource
 	tuples    []apiclient.Tuple
 	end       apiclient.End
@@ -145,7 +146,7 @@ func readExport(t *testing.T, text []byte) (e exported) {
 		var err error
 		switch head.Kind {
 		case "resource_type":
-			e.types = append(e.types, apiclient.Definition{Name: head.Name, JSON: line})
+			e.types = append(e.types, definitions.Definition{Name: head.Name, JSON: line})
 		case "resource":
 			var r apiclient.Resource
 			err = json.Unmarshal(line, &r)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	apiclient "stonetown/cmd/stonetown/internal/client"
+	apiclient "stonetown/client"
 )
 
 func historyCommand(environ []string) *cobra.Command {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	apiclient "stonetown/cmd/stonetown/internal/client"
+	apiclient "stonetown/client"
 	"stonetown/cmd/stonetown/internal/importer"
 	"stonetown/engine"
 )

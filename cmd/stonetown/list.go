@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	apiclient "stonetown/cmd/stonetown/internal/client"
+	apiclient "stonetown/client"
 )
 
 func listCommand(environ []string) *cobra.Command {

@@ -12,6 +12,7 @@
 //	stonetown import          write models and relationships of other engines
 //	stonetown validate        run the assertions of other engines' files
 //	stonetown webhooks        receive the webhooks of a development server; verify one
+//	stonetown docs export     write the documentation as a static site
 //	stonetown version
 //
 // This package has configuration, listeners and signals; package server composes the product.
@@ -48,8 +49,8 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		SilenceUsage:  true,
 		SilenceErrors: true, // main prints errors
 	}
-	root.AddCommand(serveCommand(environ), migrateCommand(environ), bootstrapCommand(environ), tenantsCommand(environ), membersCommand(environ), invitationsCommand(environ), versionCommand(), healthCommand(environ), auditCommand(environ), backupCommand(environ), restoreCommand(environ))
-	root.AddCommand(checkCommand(environ), historyCommand(environ), listCommand(environ), watchCommand(environ), relationsCommand(environ), schemaCommand(environ), assertionsCommand(environ), exportCommand(environ), importCommand(environ), testCommand(), validateCommand(), webhooksCommand(environ))
+	root.AddCommand(serveCommand(environ), migrateCommand(environ), bootstrapCommand(environ), tenantsCommand(environ), membersCommand(environ), invitationsCommand(environ), versionCommand(), healthCommand(environ), doctorCommand(environ), auditCommand(environ), backupCommand(environ), restoreCommand(environ))
+	root.AddCommand(checkCommand(environ), historyCommand(environ), listCommand(environ), watchCommand(environ), relationsCommand(environ), schemaCommand(environ), assertionsCommand(environ), exportCommand(environ), importCommand(environ), testCommand(), validateCommand(), webhooksCommand(environ), docsCommand())
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)

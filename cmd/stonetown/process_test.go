@@ -182,6 +182,12 @@ func TestReadme(t *testing.T) {
 			t.Errorf("the terminal does not show %q:\n%s", part, out)
 		}
 	}
+	out = paste(section(t, readme, "Testing a model"))
+	for _, part := range []string{"assertions hold", "documents"} {
+		if !strings.Contains(out, part) {
+			t.Errorf("the terminal does not show %q:\n%s", part, out)
+		}
+	}
 	out = paste(section(t, readme, "Coming from OpenFGA or SpiceDB"))
 	for _, part := range []string{"10 of 10 assertions hold", "12 of 12 assertions hold", "wrote 8 relations\nallowed\n"} {
 		if !strings.Contains(out, part) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"stonetown/api/pages"
 	"stonetown/api/web"
 	"stonetown/controlplane"
 	"stonetown/identity/password/breached"
@@ -34,6 +35,7 @@ type Program struct {
 	http   *http.Server
 	server *server.Server
 
+	welcome  *pages.Welcome  // nil without dev
 	tracer   *tracing.Tracer // nil without trace_url
 	geoIP    geo.Locator
 	breached breached.List
@@ -86,6 +88,11 @@ func (p *Program) Open(ctx context.Context) error {
 		p.config.ControlURL = development.ControlURL
 	}
 	development.ControlURL = p.config.ControlURL
+	if p.config.Dev {
+		if p.welcome, err = p.welcomePage(development); err != nil {
+			return err
+		}
+	}
 	if err := p.openServer(ctx, registry); err != nil {
 		return err
 	}
@@ -166,7 +173,7 @@ func (p *Program) openServer(ctx context.Context, metrics prometheus.Registerer)
 		config.LeaseAddress = p.leases.address
 	}
 	config.BreachedPasswords, config.GeoIP = p.breached, p.geoIP
-	config.Stopping = p.running
+	config.Stopping, config.Welcome = p.running, p.welcome
 	config.Metrics, config.Tracer = metrics, p.tracer
 	p.server, err = openServer(ctx, p.config, config)
 	return err

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"text/template"
+
+	"stonetown/api/pages"
 )
 
 // quickstart are the commands with which the README begins. They require only a POSIX shell
@@ -19,6 +21,7 @@ var banner = template.Must(template.Must(template.New("quickstart").Parse(quicks
 Stonetown runs on {{.BaseURL}}
 (on this machine, also on any localhost address with that port).
 Health and metrics: http://{{.AdminAddr}}/readyz, /metrics. Credentials: {{.File}}
+Start in a browser: {{.BaseURL}}
 Pages: {{.BaseURL}}/auth/sign-in{{with .Admin.Email}} (as {{.}}; the password is in the credentials file){{end}}.
 Control plane: {{.ControlURL}}{{with .Owner.Email}} (as {{.}}; the password is in the credentials file){{end}}.
 Mails and text messages: {{.BaseURL}}/dev/mailbox
@@ -39,6 +42,19 @@ func printQuickstart(w io.Writer, c credentials, admin, file string) error {
 		AdminAddr, File string
 		Shell           struct{ File string }
 	}{c, admin, file, struct{ File string }{shellWord(file)}})
+}
+
+// welcomePage returns the front page of a development server, with the commands of the banner.
+func (p *Program) welcomePage(o bootstrapOptions) (*pages.Welcome, error) {
+	file := p.config.bootstrapFile()
+	var commands strings.Builder
+	if err := banner.ExecuteTemplate(&commands, "quickstart", struct{ File string }{shellWord(file)}); err != nil {
+		return nil, err
+	}
+	return &pages.Welcome{
+		Version: version(), Database: redacted(p.config.DatabaseURL), ControlURL: o.ControlURL, AdminURL: "http://" + localAddress(p.AdminAddr()),
+		AdminEmail: o.AdminEmail, OwnerEmail: o.OwnerEmail, Credentials: file, Commands: commands.String(), Docs: p.config.Docs,
+	}, nil
 }
 
 // shellWord quotes a path for a shell, if necessary.

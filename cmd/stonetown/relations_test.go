@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	apiclient "stonetown/cmd/stonetown/internal/client"
+	apiclient "stonetown/client"
 )
 
 func TestRelationsCommand(t *testing.T) {

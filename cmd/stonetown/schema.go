@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,9 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"go.yaml.in/yaml/v3"
 
-	apiclient "stonetown/cmd/stonetown/internal/client"
+	apiclient "stonetown/client"
+	"stonetown/internal/definitions"
+	"stonetown/internal/notation"
 )
 
 func schemaCommand(environ []string) *cobra.Command {
@@ -101,7 +101,7 @@ is printed on the standard error.`,
 				return printJSON(cmd.OutOrStdout(), found)
 			}
 			if format == yamlFormat && len(args) > 0 {
-				return printYAML(cmd.OutOrStdout(), found[0].JSON)
+				return definitions.WriteYAML(cmd.OutOrStdout(), found[0].JSON)
 			}
 			definitions := make([]json.RawMessage, 0, len(found))
 			for _, t := range slices.Backward(found) { // oldest first
@@ -149,7 +149,7 @@ func (t *typesFlags) add(f *pflag.FlagSet) {
 func (t *typesFlags) change(cmd *cobra.Command, files []string) (apiclient.TypesChange, error) {
 	change := apiclient.TypesChange{Delete: t.remove, ExpectedRevision: t.expected}
 	for _, text := range t.rename {
-		r, err := apiclient.ParseRename(text)
+		r, err := notation.ParseRename(text)
 		if err != nil {
 			return change, err
 		}
@@ -269,53 +269,4 @@ func printDeleted(cmd *cobra.Command, output, name string) error {
 	}
 	_, err := fmt.Fprintln(cmd.OutOrStdout(), "deleted", name)
 	return err
-}
-
-// printYAML writes JSON as YAML and keeps the order of members.
-func printYAML(w io.Writer, text json.RawMessage) error {
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	node, err := yamlNode(decoder)
-	if err != nil {
-		return err
-	}
-	encoder := yaml.NewEncoder(w)
-	encoder.SetIndent(2)
-	if err := encoder.Encode(node); err != nil {
-		return err
-	}
-	return encoder.Close()
-}
-
-// yamlNode reads the next value.
-func yamlNode(decoder *json.Decoder) (*yaml.Node, error) {
-	token, err := decoder.Token()
-	if err != nil {
-		return nil, err
-	}
-	node := new(yaml.Node)
-	if number, ok := token.(json.Number); ok { // its digits stay unchanged
-		node.Kind, node.Value = yaml.ScalarNode, number.String()
-		return node, nil
-	}
-	delim, ok := token.(json.Delim)
-	if !ok {
-		return node, node.Encode(token)
-	}
-	node.Kind = yaml.SequenceNode
-	if delim == '{' {
-		node.Kind = yaml.MappingNode
-	}
-	for decoder.More() { // the names of members are values of their own
-		child, err := yamlNode(decoder)
-		if err != nil {
-			return nil, err
-		}
-		node.Content = append(node.Content, child)
-	}
-	if len(node.Content) == 0 {
-		node.Style = yaml.FlowStyle
-	}
-	_, err = decoder.Token() // the closing bracket
-	return node, err
 }

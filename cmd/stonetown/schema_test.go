@@ -230,18 +230,3 @@ func TestSchemaLanguages(t *testing.T) {
 	refused(t, dir, 1, "must be yaml, openfga or spicedb", "schema", "get", "--format", "keto")
 	refused(t, dir, 1, "not everything has an equivalent", "schema", "apply", write("arrow.zed", "definition user {}\ndefinition doc {\n\trelation any: user:*\n\tpermission view = any->self\n}\n"))
 }
-
-// JSON becomes YAML with the same meaning.
-func TestPrintYAML(t *testing.T) {
-	var out strings.Builder
-	text := `{"z":[],"a":{"yes":"no","n":"1","e":"\ud83d\ude00\u2028","q":": #"},"big":12345678901234567890,"half":0.5,"nil":null,"t":true}`
-	if err := printYAML(&out, json.RawMessage(text)); err != nil {
-		t.Fatal(err)
-	}
-	if want := "z: []\na:\n  \"yes\": \"no\"\n  \"n\": \"1\"\n"; !strings.HasPrefix(out.String(), want) {
-		t.Errorf("%s", out.String())
-	}
-	if !strings.Contains(out.String(), "big: 12345678901234567890\nhalf: 0.5\nnil: null\nt: true\n") {
-		t.Errorf("%s", out.String())
-	}
-}

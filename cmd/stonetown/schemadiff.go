@@ -6,7 +6,7 @@ import (
 	"github.com/pmezard/go-difflib/difflib"
 	"github.com/spf13/cobra"
 
-	apiclient "stonetown/cmd/stonetown/internal/client"
+	apiclient "stonetown/client"
 )
 
 func schemaDiff(environ []string) *cobra.Command {

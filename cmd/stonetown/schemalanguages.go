@@ -14,10 +14,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"stonetown/api/resources"
-	apiclient "stonetown/cmd/stonetown/internal/client"
 	"stonetown/cmd/stonetown/internal/importer"
 	"stonetown/cmd/stonetown/internal/importer/openfga"
 	"stonetown/cmd/stonetown/internal/importer/spicedb"
+	"stonetown/internal/definitions"
 	"stonetown/schema"
 )
 
@@ -66,12 +66,12 @@ func (l languageFlag) text(definitions []json.RawMessage) (text string, lost []s
 }
 
 // printAllYAML prints definitions as one YAML document, a list.
-func printAllYAML(w io.Writer, definitions []json.RawMessage) error {
-	text, err := json.Marshal(definitions)
+func printAllYAML(w io.Writer, list []json.RawMessage) error {
+	text, err := json.Marshal(list)
 	if err != nil {
 		return err
 	}
-	return printYAML(w, text)
+	return definitions.WriteYAML(w, text)
 }
 
 func printLost(w io.Writer, lost []string) {
@@ -133,12 +133,12 @@ func readDefinition(cmd *cobra.Command, file, from string) ([]json.RawMessage, e
 	if err != nil {
 		return nil, err
 	}
-	definitions, err := apiclient.ParseDefinitions(text)
+	types, err := definitions.Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	all := make([]json.RawMessage, 0, len(definitions))
-	for _, d := range definitions {
+	all := make([]json.RawMessage, 0, len(types))
+	for _, d := range types {
 		all = append(all, d.JSON)
 	}
 	return all, nil

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	apiclient "stonetown/cmd/stonetown/internal/client"
+	apiclient "stonetown/client"
 )
 
 func schemaPlan(environ []string) *cobra.Command {
@@ -121,7 +121,7 @@ func printPlan(w io.Writer, plan apiclient.TypesPlan, questions []string) error 
 		}
 	}
 	for i, a := range plan.Answers {
-		if _, err := fmt.Fprintf(w, "answer %s: %s, then %s\n", questions[i], decided(a.Before), decided(a.After)); err != nil {
+		if _, err := fmt.Fprintf(w, "answer %s: %s, then %s\n", questions[i], a.Before, a.After); err != nil {
 			return err
 		}
 	}
@@ -155,14 +155,4 @@ func list(names []string) string {
 		return "none"
 	}
 	return strings.Join(names, ", ")
-}
-
-func decided(d apiclient.PlannedDecision) string {
-	switch {
-	case d.Error != "":
-		return d.Error
-	case d.Allowed:
-		return "allowed"
-	}
-	return "denied"
 }

@@ -12,10 +12,6 @@ import (
 
 // TestWebhooksGuide runs the commands of docs/webhooks.md in the order of the page.
 func TestWebhooksGuide(t *testing.T) {
-	page, err := os.ReadFile("../../docs/webhooks.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
@@ -40,8 +36,10 @@ func TestWebhooksGuide(t *testing.T) {
 		return string(out)
 	}
 	var script strings.Builder
-	for _, title := range []string{"Subscribe", "Events", "Follow deliveries", "Dead letters", "Failing receivers", "Limited subscriptions", "Owners and viewers"} {
-		script.WriteString(section(t, string(page), title))
+	for _, b := range blocks(t, "docs/webhooks.md") {
+		if b.language == "sh" && b.note == "" {
+			script.WriteString(b.text)
+		}
 	}
 	out := paste(script.String())
 	for _, part := range []string{

@@ -16,7 +16,7 @@ import (
 	"github.com/caarlos0/env/v11"
 	"github.com/spf13/cobra"
 
-	apiclient "stonetown/cmd/stonetown/internal/client"
+	apiclient "stonetown/client"
 	"stonetown/webhooks/signature"
 )
 

@@ -83,7 +83,7 @@ func describe(ctx context.Context, tx *sqldb.Tx, from Deployment, tenantID strin
 	if err != nil {
 		return header{}, err
 	}
-	if err := checkKey(ctx, tx, from.MasterKey.WithImported(keyring(earlier)), tenantID); err != nil {
+	if err := CheckKey(ctx, tx, from.MasterKey.WithImported(keyring(earlier)), tenantID); err != nil {
 		return header{}, err
 	}
 	h := header{
@@ -101,12 +101,15 @@ func describe(ctx context.Context, tx *sqldb.Tx, from Deployment, tenantID strin
 	return h, nil
 }
 
-// checkKey opens a signing key of the tenant, because with a wrong master key the archive would
-// have keys that open nothing.
-func checkKey(ctx context.Context, tx *sqldb.Tx, key *seal.Key, tenantID string) error {
+// CheckKey opens a signing key of a tenant: with a wrong master key that fails with
+// [seal.ErrWrongKey], and an archive would have keys that open nothing.
+func CheckKey(ctx context.Context, q interface {
+	QueryRow(ctx context.Context, sql string, args ...any) *sqldb.Row
+}, key *seal.Key, tenantID string,
+) error {
 	var kid string
 	var sealed []byte
-	err := tx.QueryRow(ctx, `SELECT kid, private_sealed FROM signing_keys WHERE tenant_id = $1 LIMIT 1`, tenantID).Scan(&kid, &sealed)
+	err := q.QueryRow(ctx, `SELECT kid, private_sealed FROM signing_keys WHERE tenant_id = $1 LIMIT 1`, tenantID).Scan(&kid, &sealed)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return nil
 	}

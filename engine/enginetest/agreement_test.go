@@ -246,7 +246,7 @@ func revision(t *testing.T, token string) tuplestore.Revision {
 
 // TestAgreement alternates writes and checks.
 func TestAgreement(t *testing.T) {
-	everywhere(t, func(t *testing.T, e *engine.Engine, _ tuplestore.Store) {
+	agreement := func(t *testing.T, e *engine.Engine) {
 		randomly(t, func(t *testing.T, r *rand.Rand) {
 			ctx := context.Background()
 			for round := range *rounds {
@@ -263,12 +263,14 @@ func TestAgreement(t *testing.T) {
 				}
 			}
 		})
-	})
+	}
+	everywhere(t, func(t *testing.T, e *engine.Engine, _ tuplestore.Store) { agreement(t, e) })
+	underLeases(t, agreement)
 }
 
 // TestConcurrentAgreement checks with every consistency while a writer writes.
 func TestConcurrentAgreement(t *testing.T) {
-	everywhere(t, func(t *testing.T, e *engine.Engine, _ tuplestore.Store) {
+	agreement := func(t *testing.T, e *engine.Engine) {
 		randomly(t, func(t *testing.T, r *rand.Rand) {
 			ctx := context.Background()
 			for round := range max(1, *rounds/5) {
@@ -306,5 +308,7 @@ func TestConcurrentAgreement(t *testing.T) {
 				}
 			}
 		})
-	})
+	}
+	everywhere(t, func(t *testing.T, e *engine.Engine, _ tuplestore.Store) { agreement(t, e) })
+	underLeases(t, agreement)
 }

@@ -31,7 +31,9 @@ var backends = map[string]func(t testing.TB) tuplestore.Store{
 	},
 }
 
-func openSQL(t testing.TB, url string) tuplestore.Store {
+func openSQL(t testing.TB, url string) tuplestore.Store { return openWriter(t, url, nil) }
+
+func openDatabase(t testing.TB, url string) *sqldb.DB {
 	t.Helper()
 	ctx := context.Background()
 	db, err := sqldb.Open(ctx, sqldb.Config{URL: url})
@@ -42,18 +44,14 @@ func openSQL(t testing.TB, url string) tuplestore.Store {
 	if err := db.Migrate(ctx, sqlstore.Migrations()); err != nil {
 		t.Fatal(err)
 	}
-	s, err := sqlstore.New(sqlstore.Config{DB: db})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	return s
+	return db
 }
 
-// temperatures are the states of a tenant: resident, cold, in part, with so little memory that
-// parts come and go, and moving between these, with a graph that is read from a file.
+// temperatures are the states of a tenant: resident, in a mapped file, cold, in part, with so little
+// memory that parts come and go, and moving between these, with a graph that is read from a file.
 var temperatures = map[string]engine.Config{
 	"resident": {},
+	"mapped":   {ResidentBytes: 1, MappedBytes: 1 << 30},
 	"cold":     {ResidentBytes: -1},
 	"in part":  {ResidentBytes: 2 << 10},
 	"moving":   {ResidentBytes: 8 << 10, IdleAfter: 20 * time.Millisecond, SaveEvery: 5 * time.Millisecond, LeastSaved: 1},
@@ -62,7 +60,7 @@ var temperatures = map[string]engine.Config{
 func newEngine(t testing.TB, c engine.Config, s tuplestore.Store) *engine.Engine {
 	t.Helper()
 	c.Store = s
-	if c.SaveEvery > 0 {
+	if c.SaveEvery > 0 || c.MappedBytes > 0 {
 		c.GraphFolder = t.TempDir()
 	}
 	e, err := engine.New(c)
@@ -78,6 +76,15 @@ func everywhere(t *testing.T, test func(t *testing.T, e *engine.Engine, s tuples
 	at(t, slices.Collect(maps.Keys(temperatures)), test)
 }
 
+// underLeases runs a test on PostgreSQL with read leases, on a resident tenant and on one that moves.
+func underLeases(t *testing.T, test func(t *testing.T, e *engine.Engine)) {
+	for _, temperature := range []string{"resident", "moving"} {
+		t.Run("postgres, read leases/"+temperature, func(t *testing.T) {
+			test(t, leased(t, temperatures[temperature]))
+		})
+	}
+}
+
 // residentAndCold runs a test on every backend, resident and cold. It is for questions about
 // states other than the newest, to which what is kept in part does not apply.
 func residentAndCold(t *testing.T, test func(t *testing.T, e *engine.Engine, s tuplestore.Store)) {
@@ -89,7 +96,11 @@ func at(t *testing.T, which []string, test func(t *testing.T, e *engine.Engine, 
 		for _, temperature := range which {
 			t.Run(backend+"/"+temperature, func(t *testing.T) {
 				s := open(t)
-				test(t, newEngine(t, temperatures[temperature], s), s)
+				e := newEngine(t, temperatures[temperature], s)
+				test(t, e, s)
+				if s := e.Stats(); temperature == "mapped" && s.Checks > 0 && s.Loads == 0 {
+					t.Error("no tenant was in a mapped file")
+				}
 			})
 		}
 	}

@@ -14,9 +14,9 @@ import (
 
 	"stonetown/engine"
 	"stonetown/internal/pgtest"
-	"stonetown/internal/sqldb"
 	"stonetown/schema"
 	"stonetown/tuplestore/leasenode"
+	"stonetown/tuplestore/readlease"
 	"stonetown/tuplestore/sqlstore"
 )
 
@@ -29,17 +29,23 @@ type leaseholder struct {
 
 const testLease = 300 * time.Millisecond
 
-func newLeaseholder(t testing.TB, url string, c engine.Config) *leaseholder {
+// newLeaseholder returns a process whose clock runs at a rate.
+func newLeaseholder(t testing.TB, url string, rate float64, c engine.Config) *leaseholder {
+	t.Helper()
+	h := openLeaseholder(t, url, rate)
+	s := openWriter(t, url, h.node)
+	s.LeaseClock = readlease.Drifting(rate)
+	c.Lease = func(tenant string) engine.Lease { return h.node.Tenant(tenant) }
+	h.Engine = newEngine(t, c, s)
+	h.run(t)
+	return h
+}
+
+// openLeaseholder returns a process that does not run yet, without an engine.
+func openLeaseholder(t testing.TB, url string, rate float64) *leaseholder {
 	t.Helper()
 	h := new(leaseholder)
-	db, err := sqldb.Open(t.Context(), sqldb.Config{URL: url})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	if err := db.Migrate(t.Context(), sqlstore.Migrations()); err != nil {
-		t.Fatal(err)
-	}
+	db := openDatabase(t, url)
 	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if h.cut.Load() {
 			_, _ = io.Copy(io.Discard, r.Body) // then the end of the connection ends the context
@@ -49,41 +55,51 @@ func newLeaseholder(t testing.TB, url string, c engine.Config) *leaseholder {
 		h.node.Handler().ServeHTTP(w, r)
 	}))
 	t.Cleanup(listener.Close)
-	h.node, err = leasenode.New(leasenode.Config{Rows: sqlstore.LeaseRows{DB: db}, Key: []byte("key"), Address: listener.Listener.Addr().String(), Lease: testLease})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := sqlstore.New(sqlstore.Config{DB: db, Leases: h.node})
+	var err error
+	h.node, err = leasenode.New(leasenode.Config{
+		Rows: sqlstore.LeaseRows{DB: db}, Key: []byte("key"), Address: listener.Listener.Addr().String(), Lease: testLease, Clock: readlease.Drifting(rate),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(h.node.Close)
-	t.Cleanup(func() { s.Close() })
-	c.Lease = func(tenant string) engine.Lease { return h.node.Tenant(tenant) }
-	h.Engine = newEngine(t, c, s)
+	return h
+}
+
+func (h *leaseholder) run(t testing.TB) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); h.node.Run(ctx) }()
 	t.Cleanup(func() { cancel(); <-done })
-	return h
+}
+
+// openWriter opens a store that sends the messages of writers.
+func openWriter(t testing.TB, url string, messages sqlstore.Revoker) *sqlstore.Store {
+	t.Helper()
+	s, err := sqlstore.New(sqlstore.Config{DB: openDatabase(t, url), Leases: messages})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
 }
 
 var leaseTime = flag.Duration("lease-time", 4*time.Second, "how long the test of read leases runs")
 
 // TestLeases shows that answers from memory under read leases are linearizable across processes:
 // once any process has answered from a revision, acknowledged or not, no check that arrives later
-// is answered from an earlier one. Listeners do not answer for longer than a lease, and connections
-// to the database fail.
+// is answered from an earlier one. Listeners do not answer for longer than a lease, connections to
+// the database fail, and clocks run 5 % fast and slow.
 func TestLeases(t *testing.T) {
 	ctx := t.Context()
 	url, _ := pgtest.Latency(t, pgtest.URL(t), time.Millisecond)
 	var holders []*leaseholder
 	var lines []*pgtest.Faulty
-	for range 3 {
+	for _, rate := range []float64{1.05, 0.95, 1} {
 		line := pgtest.NewFaulty(t, url)
 		line.Delay = 50 * time.Millisecond
 		lines = append(lines, line)
-		holders = append(holders, newLeaseholder(t, line.URL, engine.Config{}))
+		holders = append(holders, newLeaseholder(t, line.URL, rate, engine.Config{}))
 	}
 	_, err := holders[0].ApplyTypes(ctx, "tnt", engine.TypesChange{Put: []schema.Type{{Name: "document", Relations: []schema.Relation{{Name: "viewer"}}}}}, by)
 	if err != nil {

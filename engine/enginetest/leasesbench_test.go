@@ -27,7 +27,7 @@ func BenchmarkLeases(b *testing.B) {
 			var engines []*engine.Engine
 			for range 3 {
 				if leases {
-					engines = append(engines, newLeaseholder(b, url, engine.Config{}).Engine)
+					engines = append(engines, newLeaseholder(b, url, 1, engine.Config{}).Engine)
 				} else {
 					engines = append(engines, newEngine(b, engine.Config{}, openSQL(b, url)))
 				}

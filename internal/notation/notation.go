@@ -69,6 +69,17 @@ func CutRelation(text string) (before, relation string) {
 	return text, ""
 }
 
+var tupleForm = regexp.MustCompile(`(?s)^(.+?)#([a-z][a-z0-9_]{0,62})@(.+)$`)
+
+// CutTuple cuts resource#relation@subject into its parts, around the first relation that an @
+// follows.
+func CutTuple(text string) (resource, relation, subject string, ok bool) {
+	if parts := tupleForm.FindStringSubmatch(text); parts != nil {
+		return parts[1], parts[2], parts[3], true
+	}
+	return "", "", "", false
+}
+
 // ParseSubject parses type:id and type:id#relation. The text after the last # is a relation if it
 // is a valid name of one; an ID with such an end is given as JSON, in the form of the API.
 func ParseSubject(text string) (s Subject, ok bool) {

@@ -42,3 +42,20 @@ func TestParseRef(t *testing.T) {
 		}
 	}
 }
+
+// The first relation that an @ follows divides a tuple, whatever is in the ids.
+func TestCutTuple(t *testing.T) {
+	for text, want := range map[string][3]string{
+		"document:q3#viewer@user:ann":          {"document:q3", "viewer", "user:ann"},
+		"document:a@b#c#viewer@group:x#member": {"document:a@b#c", "viewer", "group:x#member"},
+		"document:q3#viewer@user:a#b@c":        {"document:q3", "viewer", "user:a#b@c"},
+		"document:q3#Viewer@user:ann":          {},
+		"#viewer@user:ann":                     {},
+		"document:q3#viewer@":                  {},
+	} {
+		resource, relation, subject, ok := CutTuple(text)
+		if got := [3]string{resource, relation, subject}; got != want || ok != (want != [3]string{}) {
+			t.Errorf("%s: %q, %v", text, got, ok)
+		}
+	}
+}

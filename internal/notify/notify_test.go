@@ -70,6 +70,9 @@ func TestSMTP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := mailer.Check(t.Context()); err != nil || len(backend.mails) > 0 {
+		t.Fatal(err, backend.mails)
+	}
 	mail := Mail{FromName: "Ünits \"& Co\"\r\nBcc: x@example.com", To: "ann@example.com", Subject: "Grüße\r\nBcc: y@example.com", Text: "hello\n.\nworld", HTML: "<p>hello</p>"}
 	if err := mailer.SendMail(t.Context(), mail); err != nil {
 		t.Fatal(err)
@@ -99,6 +102,9 @@ func TestSMTP(t *testing.T) {
 		t.Errorf("to an invalid address: %v, want ErrRefused", err)
 	}
 	s.Close()
+	if err := mailer.Check(t.Context()); err == nil || !strings.Contains(err.Error(), listener.Addr().String()) {
+		t.Errorf("a server that is gone: %v, want an error about its own port", err)
+	}
 	mail.To = "ann@example.com"
 	if err := mailer.SendMail(t.Context(), mail); err == nil || errors.Is(err, ErrRefused) {
 		t.Errorf("without a server: %v, want an error that is not final", err)

@@ -30,20 +30,24 @@ func NewSMTP(server, password, from string) (*SMTP, error) {
 		return nil, errors.New("mail server is not smtp://[user@]host[:port] or smtps://…")
 	}
 	options := []mail.Option{mail.WithTimeout(smtpTimeout)}
-	switch {
-	case u.Scheme == "smtps":
-		options = append(options, mail.WithSSLPort(false))
-	case u.Hostname() == "localhost" || u.Hostname() == "127.0.0.1" || u.Hostname() == "::1":
-		options = append(options, mail.WithTLSPortPolicy(mail.TLSOpportunistic))
-	default:
-		options = append(options, mail.WithTLSPortPolicy(mail.TLSMandatory))
+	policy := mail.TLSMandatory
+	if u.Hostname() == "localhost" || u.Hostname() == "127.0.0.1" || u.Hostname() == "::1" {
+		policy = mail.TLSOpportunistic
 	}
-	if u.Port() != "" {
+	switch {
+	case u.Port() != "": // and no other one, which the options below may try
 		port, err := strconv.Atoi(u.Port())
 		if err != nil {
 			return nil, fmt.Errorf("mail server: %w", err)
 		}
-		options = append(options, mail.WithPort(port))
+		options = append(options, mail.WithPort(port), mail.WithTLSPolicy(policy))
+		if u.Scheme == "smtps" {
+			options = append(options, mail.WithSSL())
+		}
+	case u.Scheme == "smtps":
+		options = append(options, mail.WithSSLPort(false))
+	default:
+		options = append(options, mail.WithTLSPortPolicy(policy))
 	}
 	if u.User != nil {
 		options = append(options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(u.User.Username()), mail.WithPassword(password))
@@ -57,6 +61,14 @@ func NewSMTP(server, password, from string) (*SMTP, error) {
 		return nil, fmt.Errorf("sender's address: %w", err)
 	}
 	return s, nil
+}
+
+// Check connects to the server, as for sending a mail, and sends none.
+func (s *SMTP) Check(ctx context.Context) error {
+	if err := s.client.DialWithContext(ctx); err != nil {
+		return fmt.Errorf("mail server: %w", err)
+	}
+	return s.client.Close()
 }
 
 // SendMail implements [Mailer].

@@ -5,15 +5,15 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
-	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgproto3"
+
+	"stonetown/internal/netline"
 )
 
 // Fault is an injected error between a client and its database, at one batch of statements:
@@ -60,7 +60,7 @@ type Faulty struct {
 // test ends.
 func NewFaulty(t testing.TB, rawURL string) *Faulty {
 	t.Helper()
-	cfg, err := pgx.ParseConfig(rawURL)
+	network, address, err := netline.PostgresServer(rawURL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,8 +68,7 @@ func NewFaulty(t testing.TB, rawURL string) *Faulty {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &Faulty{Delay: 300 * time.Millisecond, injected: map[Fault]int{}, conns: map[net.Conn]bool{}}
-	f.network, f.address = pgNetwork(cfg.Host, cfg.Port)
+	f := &Faulty{Delay: 300 * time.Millisecond, network: network, address: address, injected: map[Fault]int{}, conns: map[net.Conn]bool{}}
 	f.working.Go(func() {
 		for {
 			client, err := l.Accept()
@@ -89,17 +88,9 @@ func NewFaulty(t testing.TB, rawURL string) *Faulty {
 		f.mu.Unlock()
 		f.working.Wait()
 	})
-	u, err := url.Parse(rawURL)
-	if err != nil {
+	if f.URL, err = netline.PostgresThrough(rawURL, l.Addr().String()); err != nil {
 		t.Fatal(err)
 	}
-	q := u.Query()
-	q.Del("host")
-	q.Del("port")
-	q.Set("sslmode", "disable")
-	q.Set("user", cfg.User)
-	u.Host, u.RawQuery = l.Addr().String(), q.Encode()
-	f.URL = u.String()
 	return f
 }
 

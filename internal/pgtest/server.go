@@ -10,7 +10,8 @@
 // Where there is no PostgreSQL the test is skipped, except in CI, where it
 // fails. The named server may also be CockroachDB (make test-cockroach).
 //
-// [Latency] puts a slow network in between and counts the round trips.
+// [Latency] puts a slow network in between and counts the round trips. [Own] gives a test a server
+// that it may crash and replace by a standby.
 package pgtest
 
 import (
@@ -39,8 +40,10 @@ var ErrNotInstalled = errors.New("PostgreSQL is not installed (looked for initdb
 type Server struct {
 	URL string // of its database postgres
 
-	keeper *exec.Cmd
-	alive  io.Closer // closing it ends the server
+	bin, dir string
+	attr     *syscall.SysProcAttr
+	keeper   *exec.Cmd
+	alive    io.Closer // closing it ends the server
 }
 
 // keeperScript runs the server until its standard input ends, which it does at
@@ -63,45 +66,56 @@ func Start(ctx context.Context) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "stonetown-pg-")
-	if err != nil {
+	return start(ctx, bin, "initdb", "-U", "postgres", "--auth=trust", "--locale=C", "--encoding=UTF8", "--no-sync")
+}
+
+// start runs a server in a new folder, with the data that a program creates.
+func start(ctx context.Context, bin, create string, args ...string) (_ *Server, err error) {
+	s := &Server{bin: bin}
+	if s.dir, err = os.MkdirTemp("", "stonetown-pg-"); err != nil {
 		return nil, err
 	}
-	s, err := start(ctx, bin, dir)
-	if err != nil {
-		log, _ := os.ReadFile(filepath.Join(dir, "log"))
-		return nil, errors.Join(fmt.Errorf("start PostgreSQL: %w\n%s", err, log), os.RemoveAll(dir))
+	if err := s.run(ctx, create, args); err != nil {
+		log, _ := os.ReadFile(filepath.Join(s.dir, "log"))
+		return nil, errors.Join(fmt.Errorf("start PostgreSQL: %w\n%s", err, log), os.RemoveAll(s.dir))
 	}
 	return s, nil
 }
 
-func start(ctx context.Context, bin, dir string) (*Server, error) {
-	attr, err := unprivileged(dir)
-	if err != nil {
-		return nil, err
+func (s *Server) run(ctx context.Context, create string, args []string) (err error) {
+	if s.attr, err = unprivileged(s.dir); err != nil {
+		return err
 	}
-	initdb := exec.CommandContext(ctx, filepath.Join(bin, "initdb"), "-D", filepath.Join(dir, "data"),
-		"-U", "postgres", "--auth=trust", "--locale=C", "--encoding=UTF8", "--no-sync")
-	initdb.Dir, initdb.SysProcAttr = dir, attr
-	if out, err := initdb.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
+	if err := s.command(ctx, create, append(args, "-D", s.data())...); err != nil {
+		return err
 	}
-
-	keeper := exec.Command("sh", "-c", keeperScript, "sh", bin, dir)
-	keeper.Dir, keeper.SysProcAttr = dir, attr
-	stdin, err := keeper.StdinPipe()
-	if err != nil {
-		return nil, err
+	s.keeper = exec.Command("sh", "-c", keeperScript, "sh", s.bin, s.dir)
+	s.keeper.Dir, s.keeper.SysProcAttr = s.dir, s.attr
+	if s.alive, err = s.keeper.StdinPipe(); err != nil {
+		return err
 	}
-	if err := keeper.Start(); err != nil {
-		return nil, err
+	if err := s.keeper.Start(); err != nil {
+		return err
 	}
-	u := url.URL{Scheme: "postgres", Path: "/postgres", RawQuery: url.Values{"host": {dir}, "user": {"postgres"}}.Encode()}
-	s := &Server{URL: u.String(), keeper: keeper, alive: stdin}
+	u := url.URL{Scheme: "postgres", Path: "/postgres", RawQuery: url.Values{"host": {s.dir}, "user": {"postgres"}}.Encode()}
+	s.URL = u.String()
 	if err := s.await(ctx); err != nil {
-		return nil, errors.Join(err, s.Stop())
+		return errors.Join(err, s.Stop())
 	}
-	return s, nil
+	return nil
+}
+
+// data is the folder of the server's data.
+func (s *Server) data() string { return filepath.Join(s.dir, "data") }
+
+// command runs a program of PostgreSQL.
+func (s *Server) command(ctx context.Context, name string, args ...string) error {
+	program := exec.CommandContext(ctx, filepath.Join(s.bin, name), args...)
+	program.Dir, program.SysProcAttr = s.dir, s.attr
+	if out, err := program.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", name, err, out)
+	}
+	return nil
 }
 
 // startTimeout bounds the wait for the server to answer.

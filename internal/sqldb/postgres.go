@@ -26,7 +26,7 @@ func openPostgres(ctx context.Context, cfg Config, st *stats) (backend, error) {
 	if err != nil {
 		return nil, err // pgx redacts the password
 	}
-	pc.MaxConns = int32(cfg.maxConns())
+	pc.MaxConns = int32(cfg.Conns())
 	pc.ConnConfig.Tracer = tracer{st}
 	if cfg.ReadOnly {
 		pc.ConnConfig.RuntimeParams["default_transaction_read_only"] = "on"

@@ -68,7 +68,8 @@ type Config struct {
 	ReadOnly bool
 }
 
-func (c Config) maxConns() int {
+// Conns returns how many connections are open at most.
+func (c Config) Conns() int {
 	if c.MaxConns > 0 {
 		return c.MaxConns
 	}

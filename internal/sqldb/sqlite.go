@@ -112,7 +112,7 @@ func openSQLite(ctx context.Context, u *url.URL, cfg Config, st *stats) (_ backe
 	if err != nil {
 		return nil, err
 	}
-	if l.readers, err = openPool(path, cfg.maxConns(), readerCache, "query_only(1)"); err != nil {
+	if l.readers, err = openPool(path, cfg.Conns(), readerCache, "query_only(1)"); err != nil {
 		return nil, err
 	}
 	l.read = newLiteQuerier(l.readers, st)

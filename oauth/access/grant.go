@@ -11,6 +11,7 @@ import (
 	"stonetown/internal/eventlog"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth/client"
+	"stonetown/oauth/detail"
 	"stonetown/oauth/internal/storage"
 	"stonetown/oauth/protocol"
 	"stonetown/oauth/scope"
@@ -21,7 +22,8 @@ import (
 type Grant struct {
 	ID, tenantID, ClientID string
 	Authentication         Authentication
-	Scopes                 []string // without the scopes of groups
+	Scopes                 []string        // without the scopes of groups
+	Details                []detail.Detail // nil: none
 	Audience               string
 	Nonce                  string
 	NameID                 string // of the user at a SAML service provider; else empty
@@ -41,12 +43,20 @@ func (s *Store) Begin(b *sqldb.Batch, tenant protocol.Tenant, settings client.Se
 func (s *Store) insertGrant(b *sqldb.Batch, tenant protocol.Tenant, settings client.Settings, g Grant) {
 	now := storage.Now(s.clock)
 	b.Queue(`
-		INSERT INTO grants (tenant_id, id, client_id, user_id, session_id, scope, audience, nonce, methods, auth_time, second_factor_at, created_at, expires_at, revoked_at, name_id)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 0, $14)`,
+		INSERT INTO grants (tenant_id, id, client_id, user_id, session_id, scope, audience, nonce, methods, auth_time, second_factor_at, created_at, expires_at, revoked_at, name_id, authorization_details)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 0, $14, $15)`,
 		[]any{
 			tenant.ID, g.ID, g.ClientID, g.Authentication.UserID, g.Authentication.SessionID, strings.Join(g.Scopes, " "), g.Audience, g.Nonce, strings.Join(g.Authentication.Methods, " "),
-			g.Authentication.AuthTime.UnixMicro(), sqldb.Micros(g.Authentication.SecondFactor), now.UnixMicro(), now.Add(time.Duration(settings.RefreshFamilyMaxS) * time.Second).UnixMicro(), g.NameID,
+			g.Authentication.AuthTime.UnixMicro(), sqldb.Micros(g.Authentication.SecondFactor), now.UnixMicro(), now.Add(time.Duration(settings.RefreshFamilyMaxS) * time.Second).UnixMicro(), g.NameID, stored(g.Details),
 		}, nil)
+}
+
+// stored returns the stored form of details.
+func stored(details []detail.Detail) string {
+	if details == nil {
+		return ""
+	}
+	return storage.JSON(details)
 }
 
 // notedBy returns the row of authorizations that a grant needs, so that the user finds it in the
@@ -87,17 +97,20 @@ func (s *Store) Holder(ctx context.Context, tenant protocol.Tenant, g Grant, fir
 
 // grantColumns are the columns of a grant g, which grantRow reads.
 const grantColumns = `g.id, g.client_id, g.user_id, g.session_id, g.scope, g.audience, g.nonce, g.methods, g.auth_time, g.second_factor_at,
-	g.created_at, g.expires_at, g.revoked_at, g.name_id`
+	g.created_at, g.expires_at, g.revoked_at, g.name_id, g.authorization_details`
 
 // grantRow reads a grant that was selected after other columns. It fails with
 // [ErrInvalidGrant] if there is no row.
 func grantRow(row interface{ Scan(...any) error }, tenant protocol.Tenant, more ...any) (g Grant, err error) {
 	g = Grant{tenantID: tenant.ID}
-	var scope, methods string
+	var scope, methods, details string
 	var auth, second, created, expires, revoked int64
-	err = row.Scan(append(more, &g.ID, &g.ClientID, &g.Authentication.UserID, &g.Authentication.SessionID, &scope, &g.Audience, &g.Nonce, &methods, &auth, &second, &created, &expires, &revoked, &g.NameID)...)
+	err = row.Scan(append(more, &g.ID, &g.ClientID, &g.Authentication.UserID, &g.Authentication.SessionID, &scope, &g.Audience, &g.Nonce, &methods, &auth, &second, &created, &expires, &revoked, &g.NameID, &details)...)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return g, ErrInvalidGrant
+	}
+	if err == nil {
+		err = storage.ReadJSON(details, &g.Details)
 	}
 	if err != nil {
 		return g, fmt.Errorf("read grant: %w", err)

@@ -22,6 +22,8 @@ type Users interface {
 	ValidFrom(ctx context.Context, tenantID, userID string) (time.Time, error)
 	// SessionLive reports whether a session has not ended.
 	SessionLive(ctx context.Context, tenantID, sessionID string) (bool, error)
+	// Groups returns the groups of a user, at most 1,000.
+	Groups(ctx context.Context, tenantID, userID string) ([]Group, error)
 	// LiveSessions counts those of at most 500 sessions that have not ended, and returns the
 	// latest of their expiries.
 	LiveSessions(ctx context.Context, tenantID string, sessionIDs []string) (n int, latest time.Time, err error)
@@ -38,6 +40,9 @@ type User struct {
 	Scopes                                       []string  // of the user's groups
 	ValidFrom                                    time.Time // see [Users.ValidFrom]
 }
+
+// Group is a group of a user.
+type Group struct{ ID, Slug, Name string }
 
 // Authentication is the way in which a user has signed in.
 type Authentication struct {

@@ -79,6 +79,8 @@ type Assertion struct {
 	ClientID string
 	ID       string    // its jti, which may be used once
 	Expires  time.Time // the time until which it could be used again
+	Alg      string    // by which it was signed, one of [Algs]
+	Audience string    // its aud; empty if that is a list
 }
 
 // claims are the claims of an assertion.
@@ -93,15 +95,19 @@ type claims struct {
 }
 
 // audience is one string or an array on the wire (RFC 7519 §4.1.3).
-type audience []string
+type audience struct {
+	names []string
+	text  string // if it is one string
+}
 
 // UnmarshalJSON implements [json.Unmarshaler].
 func (a *audience) UnmarshalJSON(b []byte) error {
 	if jsontext.Value(b).Kind() == '"' {
-		*a = audience{""}
-		return json.Unmarshal(b, &(*a)[0])
+		err := json.Unmarshal(b, &a.text)
+		a.names = []string{a.text}
+		return err
 	}
-	return json.Unmarshal(b, (*[]string)(a))
+	return json.Unmarshal(b, &a.names)
 }
 
 // ClientID returns the client that an assertion names. It verifies nothing.
@@ -134,11 +140,12 @@ func read(payload []byte) (c claims, err error) {
 // Verify verifies that an assertion of a client was signed by one of its keys, for a server
 // with some names, and is valid now and for at most a time. Refusals are [*Refusal].
 func Verify(token, clientID string, keys Keys, names []string, longest time.Duration, now time.Time) (Assertion, error) {
-	payload, err := open(token, keys)
+	payload, alg, err := open(token, keys)
 	if err != nil {
 		return Assertion{}, err
 	}
 	a, err := verified(payload, clientID, names, longest, now)
+	a.Alg = alg
 	if refusal, ok := errors.AsType[*Refusal](err); ok {
 		err = &Refusal{refusal.Reason, true}
 	}
@@ -156,7 +163,7 @@ func verified(payload []byte, clientID string, names []string, longest time.Dura
 	switch {
 	case c.Issuer != clientID || c.Subject != clientID:
 		return Assertion{}, refused("iss and sub must be the client_id")
-	case len(c.Audience) == 0 || slices.ContainsFunc(c.Audience, func(name string) bool { return !slices.Contains(names, name) }):
+	case len(c.Audience.names) == 0 || slices.ContainsFunc(c.Audience.names, func(name string) bool { return !slices.Contains(names, name) }):
 		// Another recipient could use an assertion here that is for both (RFC 7523bis).
 		return Assertion{}, refused("aud must name only this server")
 	case c.Expires == nil:
@@ -172,39 +179,39 @@ func verified(payload []byte, clientID string, names []string, longest time.Dura
 	case c.IssuedAt != nil && *c.Expires-*c.IssuedAt > (longest+Skew).Seconds():
 		return Assertion{}, refused(tooLong)
 	}
-	return Assertion{c.Subject, c.TokenID, time.Unix(int64(math.Ceil(*c.Expires)), 0).UTC()}, nil
+	return Assertion{ClientID: c.Subject, ID: c.TokenID, Expires: time.Unix(int64(math.Ceil(*c.Expires)), 0).UTC(), Audience: c.Audience.text}, nil
 }
 
-// open returns the payload of a JWT that was signed by one of some keys. Of the header it
+// open returns the payload of a JWT that was signed by one of some keys, and the algorithm. Of the header it
 // reads alg, kid and typ; keys and references to keys (jwk, jku, x5c, x5u) are ignored.
-func open(token string, keys Keys) ([]byte, error) {
+func open(token string, keys Keys) (payload []byte, by string, err error) {
 	if len(token) > maxSize {
-		return nil, refused("it is too large")
+		return nil, "", refused("it is too large")
 	}
 	message, err := jws.ParseString(token, jws.WithCompact())
 	if err != nil || len(message.Signatures()) != 1 {
-		return nil, refused("not a signed JWT")
+		return nil, "", refused("not a signed JWT")
 	}
 	header := message.Signatures()[0].ProtectedHeaders()
 	if header.Has(jws.CriticalKey) { // no extension is supported (RFC 7515 §4.1.11)
-		return nil, refused("crit is not supported")
+		return nil, "", refused("crit is not supported")
 	}
 	typ, _ := header.Type()
 	if !slices.Contains(types, strings.TrimPrefix(strings.ToLower(typ), "application/")) {
-		return nil, refused("typ is not that of a client assertion")
+		return nil, "", refused("typ is not that of a client assertion")
 	}
 	alg, _ := header.Algorithm()
 	if !slices.Contains(Algs, alg.String()) {
-		return nil, refused("alg is not supported")
+		return nil, "", refused("alg is not supported")
 	}
 	kid, _ := header.KeyID()
 	key, err := keys.Choose(kid, alg.String())
 	if err != nil {
-		return nil, refusals[err]
+		return nil, "", refusals[err]
 	}
-	payload, err := jws.Verify([]byte(token), jws.WithKey(alg, key.Public), jws.WithCompact())
+	payload, err = jws.Verify([]byte(token), jws.WithKey(alg, key.Public), jws.WithCompact())
 	if err != nil {
-		return nil, refused("the signature is wrong")
+		return nil, "", refused("the signature is wrong")
 	}
-	return payload, nil
+	return payload, alg.String(), nil
 }

@@ -145,7 +145,7 @@ func TestVerify(t *testing.T) {
 	}{"RS256": {jwa.RS256(), "rsa2048"}, "PS256": {jwa.PS256(), "rsa2048"}, "ES256": {jwa.ES256(), "p256"}, "EdDSA": {jwa.EdDSA(), "ed25519"}} {
 		for _, kid := range []any{by.key, nil} { // only one of these is for the algorithm
 			got, err := Verify(sign(t, by.alg, signers()[by.key], with(object{"kid": kid}, nil), claimsWith(nil)), client, keys, names, longest, now)
-			if want := (Assertion{client, "1", now.Add(time.Minute)}); err != nil || got != want {
+			if want := (Assertion{client, "1", now.Add(time.Minute), name, names[0]}); err != nil || got != want {
 				t.Errorf("%s: %v, %v", name, got, err)
 			}
 		}

@@ -31,6 +31,7 @@ import (
 	"stonetown/internal/sqldb"
 	"stonetown/oauth/access"
 	"stonetown/oauth/client"
+	"stonetown/oauth/detail"
 	"stonetown/oauth/keys"
 	"stonetown/oauth/protocol"
 	"stonetown/oauth/token"
@@ -42,6 +43,7 @@ type Config struct {
 	Clients  *client.Authenticator // authenticates clients that push requests, and devices
 	Keys     *keys.Service         // signs logout tokens
 	Access   *access.Store
+	Details  *detail.Checker
 	Tokens   *token.Service // reads ID tokens that are given as hints
 	Jobs     *jobs.Queue    // sends logout tokens
 	Outbound *outbound.Client
@@ -56,6 +58,7 @@ type Service struct {
 	authn    *client.Authenticator
 	keys     *keys.Service
 	access   *access.Store
+	details  *detail.Checker
 	tokens   *token.Service
 	jobs     *jobs.Queue
 	outbound *outbound.Client
@@ -66,7 +69,7 @@ type Service struct {
 
 // New returns the service whose state is in c.DB.
 func New(c Config) *Service {
-	s := &Service{c.DB, c.Clients, c.Keys, c.Access, c.Tokens, c.Jobs, c.Outbound, c.Tenants, c.Clock, eventlog.NewRecorder(c.DB)}
+	s := &Service{c.DB, c.Clients, c.Keys, c.Access, c.Details, c.Tokens, c.Jobs, c.Outbound, c.Tenants, c.Clock, eventlog.NewRecorder(c.DB)}
 	s.registerLogout(c.Jobs)
 	return s
 }

@@ -11,6 +11,7 @@ import (
 	"stonetown/oauth/internal/storage"
 	"stonetown/oauth/protocol"
 	"stonetown/oauth/scope"
+	"stonetown/oauth/token"
 )
 
 // Answer is the answer of a user to an authorization request, as far as it was given.
@@ -28,16 +29,34 @@ var ErrScopesNotAsked = errors.New("the application did not request all of these
 // Consented returns a request with the scopes to which the user agreed: for this request,
 // before, or because the application is first party. It fails with [*RedirectError]:
 // [protocol.ConsentRequired] if the user has to be asked, [protocol.AccessDenied] if the user
-// denied the request.
+// denied the request or may not do what its authorization details state. To ask such a user for
+// consent would promise what no token has. A third-party application that asks in the background
+// (prompt=none) does not learn that before there is consent: [protocol.ConsentRequired] comes first.
 func (s *Service) Consented(ctx context.Context, tenant protocol.Tenant, r Request, answer Answer, userID string) (Request, error) {
-	if answer.UserID == userID {
+	ask := r.Refusal(protocol.ConsentRequired, "the user has not given consent")
+	answered := answer.UserID == userID
+	if r.Details != nil && r.Prompts("none") && !answered {
+		switch c, err := s.known(ctx, tenant, &r); {
+		case err != nil:
+			return r, err
+		case !c.app.FirstParty:
+			return r, ask
+		}
+	}
+	_, all, err := s.details.Allowed(ctx, tenant.ID, token.SubjectOf(userID), r.Details)
+	switch {
+	case err != nil:
+		return r, err
+	case !all:
+		return r, r.Refusal(protocol.AccessDenied, "the user may not do everything that the authorization_details state")
+	}
+	if answered {
 		if len(answer.Scopes) == 0 {
 			return r, r.Refusal(protocol.AccessDenied, "the user denied the request")
 		}
 		r.Scopes = answer.Scopes
 		return r, nil
 	}
-	ask := r.Refusal(protocol.ConsentRequired, "the user has not given consent")
 	if r.Prompts("consent") {
 		return r, ask
 	}
@@ -47,7 +66,7 @@ func (s *Service) Consented(ctx context.Context, tenant protocol.Tenant, r Reque
 		return r, err
 	case c.app.FirstParty:
 		return r, nil
-	case slices.Contains(r.Scopes, scope.OfflineAccess): // offline access requires consent each time
+	case r.Details != nil, slices.Contains(r.Scopes, scope.OfflineAccess): // which require consent each time
 		return r, ask
 	}
 	before, err := s.access.SelectConsent(ctx, s.db, tenant, userID, r.ClientID)

@@ -31,7 +31,7 @@ func (s *Service) Push(ctx context.Context, tenant protocol.Tenant, by client.Cr
 		return "", 0, protocol.NewError(protocol.InvalidRequest, "request_uri cannot be pushed")
 	}
 	params.Set("client_id", app.ClientID)
-	key, err := s.authn.ProvenKey(tenant, by, protocol.PushPath)
+	key, err := s.authn.ProvenKey(tenant, app, by, protocol.PushPath)
 	switch {
 	case err != nil:
 		return "", 0, err

@@ -10,6 +10,7 @@ import (
 
 	"stonetown/internal/sqldb"
 	"stonetown/oauth/client"
+	"stonetown/oauth/detail"
 	"stonetown/oauth/protocol"
 	"stonetown/oauth/saml/identityprovider"
 	"stonetown/oauth/token"
@@ -33,6 +34,8 @@ type Request struct {
 	Connection  string   `json:"connection,omitempty"` // slug of the federation connection at which a user signs in
 	UserID      string   `json:"user,omitempty"`       // of the ID token that was given as a hint
 	Audience    string   `json:"audience"`
+	// Details are the authorization details (RFC 9396); nil: none.
+	Details []detail.Detail `json:"authorization_details,omitempty"`
 	// ResponseMode is how the response reaches the application: empty for the query of its
 	// redirect URI, or [FormPost].
 	ResponseMode string `json:"response_mode,omitempty"`
@@ -129,7 +132,23 @@ func (s *Service) validate(ctx context.Context, tenant protocol.Tenant, params u
 	}
 	r, err = validate(f)
 	r.known = &c
+	if err == nil {
+		err = s.readDetails(ctx, tenant, &r, params)
+	}
 	return r, c.app, err
+}
+
+// readDetails reads the authorization details of a request. Whether the user may do what they
+// state is decided when the user is known ([Service.Consented]).
+func (s *Service) readDetails(ctx context.Context, tenant protocol.Tenant, r *Request, params url.Values) (err error) {
+	if r.Details, err = detail.Parse(params.Get(detail.Parameter)); err == nil && r.Details != nil {
+		err = s.details.Defined(ctx, tenant.ID, r.Details)
+	}
+	var refused *protocol.Error
+	if errors.As(err, &refused) {
+		err = r.Refusal(string(refused.Code), refused.Description)
+	}
+	return err
 }
 
 // hint reads an ID token that is given as a hint. An expired one is accepted.

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"stonetown/oauth/client"
+	"stonetown/oauth/detail"
 	"stonetown/oauth/protocol"
 	"stonetown/oauth/scope"
 )
@@ -50,7 +51,7 @@ var slugPattern = regexp.MustCompile(`^[a-z0-9-]{1,63}$`)
 // singleParameters are the parameters that must not be repeated.
 var singleParameters = []string{
 	"response_type", "client_id", "redirect_uri", "scope", "state", "code_challenge", "code_challenge_method", "nonce", "prompt", "max_age",
-	"acr_values", "login_hint", "id_token_hint", "response_mode", "audience", "request", "request_uri", "dpop_jkt", "connection",
+	"acr_values", "login_hint", "id_token_hint", "response_mode", "audience", "request", "request_uri", "dpop_jkt", "connection", detail.Parameter,
 }
 
 // ResponseModes are the supported values of response_mode.

@@ -189,6 +189,13 @@ func (s *Authenticator) asserted(ctx context.Context, tenant protocol.Tenant, ap
 	} else if err != nil {
 		return unproved{}, err
 	}
+	switch {
+	case app.Profile != FAPI2:
+	case !slices.Contains(fapi2Algs, a.Alg):
+		return unproved{"FAPI 2.0 does not permit its alg", true}, nil
+	case a.Audience != tenant.BaseURL: // FAPI 2.0 Security Profile §5.3.2.1
+		return unproved{"with FAPI 2.0, aud must be the issuer, as a string", true}, nil
+	}
 	usedBefore := unproved{"its jti was used before", true}
 	hash := protocol.Hash(a.ClientID + "\x00" + a.ID)
 	err = s.db.QueryRow(ctx, `SELECT 1 FROM client_assertions WHERE tenant_id = $1 AND hash = $2`, tenant.ID, hash).Scan(new(int64))

@@ -34,6 +34,7 @@ type Document struct {
 	SigningAlg      keys.Alg      `json:"access_token_signing_alg"`
 	TokenExchange   TokenExchange `json:"token_exchange"`
 
+	Profile     Profile        `json:"profile"`
 	LogoURI     *string        `json:"logo_uri"`
 	FirstParty  bool           `json:"first_party"`
 	AuthMethod  AuthMethod     `json:"token_endpoint_auth_method"`
@@ -49,6 +50,7 @@ type Document struct {
 	BackchannelLogoutURI             *string  `json:"backchannel_logout_uri"`
 	BackchannelLogoutSessionRequired bool     `json:"backchannel_logout_session_required"`
 	IntrospectAll                    bool     `json:"introspect_all"`
+	Claims                           []Claim  `json:"claims"`
 
 	*ServiceProvider  // nil unless the type is saml
 	*IdentityProvider // nil in events, and unless the type is saml
@@ -93,11 +95,11 @@ func (a Application) Document() Document {
 		Audience: document.OrNull(a.Audience), AccessTokenTTL: wholeSeconds(a.AccessTokenTTL), RefreshTokenTTL: wholeSeconds(a.RefreshTokenTTL),
 		SigningAlg: a.SigningAlg, TokenExchange: a.TokenExchange,
 
-		LogoURI: document.OrNull(a.LogoURI), FirstParty: a.FirstParty, AuthMethod: a.AuthMethod, JWKS: jsontext.Value(a.JWKS), JWKSURI: document.OrNull(a.JWKSURI),
+		Profile: a.Profile, LogoURI: document.OrNull(a.LogoURI), FirstParty: a.FirstParty, AuthMethod: a.AuthMethod, JWKS: jsontext.Value(a.JWKS), JWKSURI: document.OrNull(a.JWKSURI),
 		RequirePAR: a.RequirePAR, RequirePKCE: a.RequirePKCE, DPoPBound: a.DPoPBound, IDTokenAlg: a.IDTokenAlg, GroupScopes: a.GroupScopes,
 
 		PostLogoutRedirectURIs: a.PostLogoutRedirectURIs, BackchannelLogoutURI: document.OrNull(a.BackchannelLogoutURI),
-		BackchannelLogoutSessionRequired: a.BackchannelLogoutSessionRequired, IntrospectAll: a.IntrospectAll,
+		BackchannelLogoutSessionRequired: a.BackchannelLogoutSessionRequired, IntrospectAll: a.IntrospectAll, Claims: a.Claims,
 
 		SecretRotatedAt: document.TimeOrNull(a.SecretRotatedAt),
 		Audit:           AuditSummary{document.Timestamp(a.UpdatedAt), document.OrNull(a.ChangedBy), document.TimeOrNull(a.LastUsedAt)},

@@ -12,6 +12,8 @@ import (
 
 // Options are the less common settings of an application. They are stored together, as JSON.
 type Options struct {
+	Profile Profile `json:"profile,omitempty"`
+
 	LogoURI string `json:"logo_uri,omitempty"` // https; empty: none
 	// FirstParty applications are the tenant's own. Users are not asked for consent.
 	FirstParty bool `json:"first_party"`
@@ -36,6 +38,8 @@ type Options struct {
 	// IntrospectAll allows the application to introspect every token of the tenant, not only
 	// those that were issued to it or name it as audience.
 	IntrospectAll bool `json:"introspect_all"`
+	// Claims are those of its tokens beside the claims of the protocols.
+	Claims []Claim `json:"claims,omitempty"`
 
 	// Registration is set if the client registered the application. It is replaced and never
 	// changed, because copies of the application share it.
@@ -59,7 +63,7 @@ const registeredIDTokenAlg = keys.RS256
 // DefaultOptions returns the options of a new application of a type. Its ID tokens are signed as
 // its access tokens are, because an RSA signature takes thirty times as long.
 func (t Type) DefaultOptions() Options {
-	o := Options{FirstParty: true, AuthMethod: NoClientAuth, RequirePKCE: true, IDTokenAlg: keys.ES256, GroupScopes: AllGroupScopes}
+	o := Options{Profile: DefaultProfile, FirstParty: true, AuthMethod: NoClientAuth, RequirePKCE: true, IDTokenAlg: keys.ES256, GroupScopes: AllGroupScopes}
 	if t.Confidential() {
 		o.AuthMethod = ClientSecretBasic
 	}

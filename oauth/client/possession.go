@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"stonetown/oauth/dpop"
@@ -14,13 +15,16 @@ import (
 // ProvenKey returns the thumbprint of the key that a request to an endpoint for clients
 // proves; empty if it has no proof. It fails with [*protocol.Error]. The proof is consumed
 // when the request is admitted.
-func (s *Authenticator) ProvenKey(tenant protocol.Tenant, by Credentials, path string) (string, error) {
+func (s *Authenticator) ProvenKey(tenant protocol.Tenant, app Application, by Credentials, path string) (string, error) {
 	if len(by.Proofs) == 0 {
 		return "", nil
 	}
 	proof, err := dpop.Verify(dpop.Request{Proofs: by.Proofs, Method: http.MethodPost, URL: tenant.BaseURL + path, Now: s.clock()})
 	if err != nil {
 		return "", invalidProof(err)
+	}
+	if app.Profile == FAPI2 && !slices.Contains(fapi2Algs, proof.Alg) {
+		return "", invalidProof(&dpop.Error{Reason: dpop.UnsupportedAlg})
 	}
 	*by.once = append(*by.once, func(ctx context.Context) error { return invalidProof(s.UseProof(ctx, tenant, proof)) })
 	return proof.Thumbprint, nil
@@ -40,7 +44,7 @@ func (s *Authenticator) BindingKey(tenant protocol.Tenant, app Application, by C
 	if app.DPoPBound && len(by.Proofs) == 0 {
 		return "", protocol.NewError(protocol.InvalidDPoPProof, "the application requires tokens bound to a key, and the request has no DPoP proof")
 	}
-	return s.ProvenKey(tenant, by, protocol.TokenPath)
+	return s.ProvenKey(tenant, app, by, protocol.TokenPath)
 }
 
 // proofOverlap is how much longer than its validity a proof is stored. It is longer than the

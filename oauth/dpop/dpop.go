@@ -89,6 +89,7 @@ type Proof struct {
 	Thumbprint string    // of the key (RFC 7638), as in cnf.jkt and dpop_jkt
 	ReplayKey  string    // of the key and the jti: SHA-256 in base64url
 	Until      time.Time // the time after which the proof is too old
+	Alg        string    // by which it was signed, one of [Algs]
 }
 
 // Verify verifies the proof of a request (RFC 9449 §4.3). It fails with [*Error].
@@ -101,7 +102,7 @@ func Verify(r Request) (Proof, error) {
 	case len(r.Proofs[0]) > maxProof:
 		return Proof{}, &Error{Malformed}
 	}
-	key, payload, err := open(r.Proofs[0])
+	key, payload, alg, err := open(r.Proofs[0])
 	if err != nil {
 		return Proof{}, err
 	}
@@ -114,41 +115,41 @@ func Verify(r Request) (Proof, error) {
 		return Proof{}, &Error{WrongKey}
 	}
 	thumbprint := base64.RawURLEncoding.EncodeToString(sum)
-	return Proof{thumbprint, digest(thumbprint + id), made.Add(Window)}, nil // all thumbprints have one length
+	return Proof{thumbprint, digest(thumbprint + id), made.Add(Window), alg}, nil // all thumbprints have one length
 }
 
-// open returns the payload of a proof, and the key that signed it.
-func open(proof string) (key jwk.Key, payload []byte, err error) {
+// open returns the payload of a proof, the key that signed it, and the name of the algorithm.
+func open(proof string) (key jwk.Key, payload []byte, name string, err error) {
 	encoded, _, _ := strings.Cut(proof, ".")
 	text, err := base64.RawURLEncoding.DecodeString(encoded)
 	if err != nil {
-		return nil, nil, &Error{Malformed}
+		return nil, nil, "", &Error{Malformed}
 	}
 	var header map[string]jsontext.Value
 	if json.Unmarshal(text, &header) != nil {
-		return nil, nil, &Error{Malformed}
+		return nil, nil, "", &Error{Malformed}
 	}
-	var typ, name string
+	var typ string
 	switch {
 	case json.Unmarshal(header["typ"], &typ) != nil || typ != "dpop+jwt":
-		return nil, nil, &Error{WrongType}
+		return nil, nil, "", &Error{WrongType}
 	case json.Unmarshal(header["alg"], &name) != nil || !slices.Contains(Algs, name):
-		return nil, nil, &Error{UnsupportedAlg}
+		return nil, nil, "", &Error{UnsupportedAlg}
 	case hasAny(header, "crit", "b64"): // no extension is supported (RFC 7515 §4.1.11)
-		return nil, nil, &Error{Malformed}
+		return nil, nil, "", &Error{Malformed}
 	case hasAny(header, "jku", "x5u", "x5c", "x5t", "x5t#S256"):
-		return nil, nil, &Error{WrongKey}
+		return nil, nil, "", &Error{WrongKey}
 	}
 	key, public := readKey(header["jwk"], name)
 	if public == nil {
-		return nil, nil, &Error{WrongKey}
+		return nil, nil, "", &Error{WrongKey}
 	}
 	alg, _ := jwa.LookupSignatureAlgorithm(name)
 	payload, err = jws.Verify([]byte(proof), jws.WithKey(alg, public), jws.WithCompact())
 	if err != nil {
-		return nil, nil, &Error{BadSignature}
+		return nil, nil, "", &Error{BadSignature}
 	}
-	return key, payload, nil
+	return key, payload, name, nil
 }
 
 // readKey returns a key that is public, strong enough and for an algorithm; otherwise public

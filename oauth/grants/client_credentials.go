@@ -9,11 +9,14 @@ import (
 )
 
 // clientCredentials issues a token to the application itself (RFC 6749 §4.4).
-type clientCredentials struct{ noForm }
+type clientCredentials struct {
+	sources
+	noForm
+}
 
 func (clientCredentials) present(context.Context, *request) error { return nil }
 
-func (clientCredentials) decide(_ context.Context, r *request) (*issuance, error) {
+func (g clientCredentials) decide(ctx context.Context, r *request) (*issuance, error) {
 	if !r.app.ActsForItself() {
 		return nil, protocol.NewError(protocol.UnauthorizedClient, "the application cannot use "+protocol.GrantClientCredentials)
 	}
@@ -25,7 +28,12 @@ func (clientCredentials) decide(_ context.Context, r *request) (*issuance, error
 	if err != nil {
 		return nil, err
 	}
+	details, err := g.newDetails(ctx, r)
+	if err != nil {
+		return nil, err
+	}
 	return &issuance{
+		details:     details,
 		entitlement: token.EntitlementRequest{App: r.app, Scopes: scopes},
 		claims: func(carries token.Entitlement) (token.Entitlement, token.Claims, error) {
 			return carries, token.Claims{Subject: r.app.ClientID, Audience: audience}, nil

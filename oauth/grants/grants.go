@@ -29,6 +29,7 @@ import (
 	"stonetown/internal/sqldb"
 	"stonetown/oauth/access"
 	"stonetown/oauth/client"
+	"stonetown/oauth/detail"
 	"stonetown/oauth/protocol"
 	"stonetown/oauth/token"
 )
@@ -43,6 +44,9 @@ type Request struct {
 
 	// Audience are the values of the audience or resource (RFC 8707) parameter.
 	Audience []string
+
+	// Details is the parameter authorization_details (RFC 9396 §6).
+	Details string
 
 	// The parameters of the authorization_code grant.
 	Code, RedirectURI, CodeVerifier string
@@ -64,6 +68,7 @@ type Config struct {
 	Tokens        *token.Service
 	Minter        *token.Minter
 	Relations     Relations
+	Details       *detail.Checker
 	Clock         func() time.Time
 }
 
@@ -83,13 +88,14 @@ type sources struct {
 	access    *access.Store
 	tokens    *token.Service
 	relations Relations
+	details   *detail.Checker
 	clock     func() time.Time
 }
 
 // New returns the token endpoint.
 func New(c Config) *Service {
 	return &Service{
-		sources: sources{c.DB, c.Users, c.Access, c.Tokens, c.Relations, c.Clock},
+		sources: sources{c.DB, c.Users, c.Access, c.Tokens, c.Relations, c.Details, c.Clock},
 		authn:   c.Authenticator, clients: c.Clients, minter: c.Minter, record: eventlog.NewRecorder(c.DB),
 	}
 }
@@ -100,7 +106,7 @@ func (s *Service) grantOf(grantType string) (grant, error) {
 	case "":
 		return nil, protocol.NewError(protocol.InvalidRequest, "grant_type is missing")
 	case protocol.GrantClientCredentials:
-		return clientCredentials{}, nil
+		return clientCredentials{sources: s.sources}, nil
 	case protocol.GrantAuthorizationCode:
 		return &authorizationCode{sources: s.sources, ofUsers: ofUsers{grantType: protocol.GrantAuthorizationCode}}, nil
 	case protocol.GrantRefreshToken, "refresh": // the short name is documented, too

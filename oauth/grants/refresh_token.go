@@ -13,7 +13,8 @@ import (
 // refreshToken replaces a refresh token by new tokens of the same grant (RFC 6749 §6). A token
 // that was replaced before revokes its grant (RFC 9700 §4.14.2), unless the tenant allows a
 // leeway ([client.Settings.RefreshReuseLeewayS]). A client without credentials needs the key
-// that it had when it got the token (RFC 9449 §5); without it the token stays as it is.
+// that it had when it got the token (RFC 9449 §5); without it the token stays as it is. So does
+// that of an application whose tokens are not rotated.
 type refreshToken struct {
 	sources
 	ofUsers
@@ -44,8 +45,11 @@ func (g refreshToken) decide(ctx context.Context, r *request) (*issuance, error)
 	if err != nil {
 		return nil, err
 	}
+	if successor == "" && !r.app.RotatesRefreshTokens() {
+		successor = r.RefreshToken
+	}
 	described.ofUser.predecessor, described.ofUser.successor = presented, successor
-	if !presented.Rotated() {
+	if successor == "" {
 		described.consumes = g.access.UseOfRefreshToken(r.tenant, presented)
 	}
 	return described, nil

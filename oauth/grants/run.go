@@ -9,6 +9,7 @@ import (
 	"stonetown/internal/sqldb"
 	"stonetown/oauth/access"
 	"stonetown/oauth/client"
+	"stonetown/oauth/detail"
 	"stonetown/oauth/protocol"
 	"stonetown/oauth/scope"
 	"stonetown/oauth/token"
@@ -91,6 +92,8 @@ type issuance struct {
 	// claims returns the claims of the access token with the scopes that it carries, which
 	// can only be fewer than those of the entitlement. The runner adds the key.
 	claims func(token.Entitlement) (token.Entitlement, token.Claims, error)
+	// details are the authorization details of the access token; nil: none.
+	details []detail.Detail
 	// countedFor is the user or client against whose limit the request counts.
 	countedFor string
 	// ofUser describes the refresh token and the ID token; nil: there are none.
@@ -109,7 +112,7 @@ type userTokens struct {
 	user        access.User
 	first       bool                // the user has just signed in
 	predecessor access.RefreshToken // that the new one replaces; zero: none
-	successor   string              // that replaced it before; empty: a new one is issued
+	successor   string              // that replaced it before, or itself if it stays; empty: a new one is issued
 }
 
 // maxDecisions bounds how often a request is decided about: the second time, another request
@@ -163,10 +166,20 @@ func (s *Service) issue(ctx context.Context, r *request, of *issuance) (issued t
 	if err != nil {
 		return issued, err
 	}
+	places := []client.ClaimPlace{client.InAccessToken}
+	if of.ofUser != nil && carries.Has("openid") {
+		places = append(places, client.InIDToken)
+	}
+	configured, err := s.tokens.Configured(ctx, r.tenant, r.app, claims.Subject, of.entitlement.User, carries.Has, places...)
+	if err != nil {
+		return issued, err
+	}
+	claims.Configured = configured.In[client.InAccessToken]
 	r.phase = phaseLimits
 	if err := s.authn.Admit(ctx, r.Credentials, of.countedFor); err != nil {
 		return issued, err
 	}
+	claims.Details, issued.Details = of.details, of.details
 	claims.Confirmation = token.Confirmation{Thumbprint: r.key}
 	issued.AccessToken, err = s.minter.AccessToken(ctx, r.tenant, r.app, carries, &claims)
 	if err != nil {
@@ -175,7 +188,7 @@ func (s *Service) issue(ctx context.Context, r *request, of *issuance) (issued t
 	issued.TokenType, issued.Scope, issued.IssuedTokenType = claims.Confirmation.TokenType(), carries.String(), of.issuedType
 	issued.ExpiresIn = token.Seconds(claims.Expires).Sub(token.Seconds(claims.IssuedAt))
 	if u := of.ofUser; u != nil && carries.Has("openid") {
-		issued.IDToken, err = s.minter.IDToken(ctx, r.tenant, r.app, u.grant, u.user, scope.SetOf(issued.Scope), issued.AccessToken, u.first, r.key)
+		issued.IDToken, err = s.minter.IDToken(ctx, r.tenant, r.app, u.grant, u.user, scope.SetOf(issued.Scope), configured, issued.AccessToken, u.first, r.key)
 		if err != nil {
 			return token.Response{}, err
 		}

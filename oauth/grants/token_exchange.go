@@ -10,6 +10,7 @@ import (
 	"stonetown/internal/sqldb"
 	"stonetown/oauth/access"
 	"stonetown/oauth/client"
+	"stonetown/oauth/detail"
 	"stonetown/oauth/internal/storage"
 	"stonetown/oauth/protocol"
 	"stonetown/oauth/scope"
@@ -72,6 +73,7 @@ type presented struct {
 	clientID  string // to which it was issued
 	tokenID   string // empty for refresh tokens and ID tokens
 	scopes    []string
+	details   []detail.Detail
 	audience  []string
 	expires   time.Time
 	sessionID string
@@ -166,7 +168,15 @@ func (g *tokenExchange) decide(ctx context.Context, r *request) (*issuance, erro
 	if from.user != nil {
 		countedFor = from.user.ID
 	}
+	details, err := g.heldDetails(ctx, r, from.subject, from.details)
+	if refused := new(protocol.Error); errors.As(err, &refused) {
+		err = &denial{detail.Parameter, refused}
+	}
+	if err != nil {
+		return nil, err
+	}
 	return &issuance{
+		details:     details,
 		entitlement: entitlement,
 		claims: func(carries token.Entitlement) (token.Entitlement, token.Claims, error) {
 			g.result(carries)
@@ -331,7 +341,7 @@ func (s sources) readAccessToken(ctx context.Context, tenant protocol.Tenant, by
 		return p, err
 	}
 	p = presented{
-		subject: token.SubjectOf(c.Subject), clientID: c.ClientID, tokenID: c.TokenID, scopes: strings.Fields(c.Scope), audience: c.Audience, expires: token.Seconds(c.Expires),
+		subject: token.SubjectOf(c.Subject), clientID: c.ClientID, tokenID: c.TokenID, scopes: strings.Fields(c.Scope), details: c.Details, audience: c.Audience, expires: token.Seconds(c.Expires),
 		sessionID: c.SessionID, grantID: c.GrantID, authTime: c.AuthTime, acr: c.ACR, amr: c.AMR, act: c.Act, ancestors: c.Ancestors,
 		key: c.Confirmation.Thumbprint,
 	}
@@ -371,7 +381,7 @@ func (s sources) presentGrant(ctx context.Context, tenant protocol.Tenant, by cl
 	}
 	audience, err := client.Audience(tenant, app, requested, g.Scopes)
 	p = presented{
-		subject: tuplestore.Subject{Type: schema.UserType, ID: g.Authentication.UserID}, clientID: clientID, scopes: g.Scopes, audience: audience, expires: expires,
+		subject: tuplestore.Subject{Type: schema.UserType, ID: g.Authentication.UserID}, clientID: clientID, scopes: g.Scopes, details: g.Details, audience: audience, expires: expires,
 		sessionID: g.Authentication.SessionID, grantID: g.ID, authTime: g.Authentication.AuthTime.Unix(), acr: g.Authentication.ACR(), amr: g.Authentication.Methods,
 		app: app, user: &user,
 	}

@@ -17,7 +17,12 @@ func (s sources) ofGrant(ctx context.Context, r *request, g access.Grant, narrow
 	if err != nil {
 		return nil, err
 	}
+	details, err := s.heldDetails(ctx, r, token.SubjectOf(user.ID), g.Details)
+	if err != nil {
+		return nil, err
+	}
 	return &issuance{
+		details:     details,
 		entitlement: token.EntitlementRequest{App: r.app, User: &user, Scopes: g.Scopes, GroupScopes: true},
 		claims: func(carries token.Entitlement) (token.Entitlement, token.Claims, error) {
 			return claimsOfGrant(r.tenant, r.app, g, user, carries, narrower, r.Audience)

@@ -1,8 +1,9 @@
 // Package keys has the signing keys of a tenant. Every token of a tenant is signed with a key
 // of its own, so a token of one tenant means nothing to another.
 //
-// A tenant has an ES256 key, the default, and an RS256 key of 2048 bits if it has applications
-// that need one. The id of a key is its RFC 7638 thumbprint. Private keys are sealed under the
+// A tenant has an ES256 key, the default, and a key of each other algorithm that one of its
+// applications needs: RS256 and PS256 with RSA keys of 2048 bits, and EdDSA with Ed25519. No two
+// algorithms share a key (RFC 8725 §3.1). The id of a key is its RFC 7638 thumbprint. Private keys are sealed under the
 // master key of the deployment.
 //
 // # The first keys
@@ -34,13 +35,18 @@ import (
 	"context"
 	"crypto"
 	"crypto/ecdsa"
+	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/sha512"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -57,30 +63,56 @@ import (
 	"stonetown/oauth/revocation"
 )
 
-// Alg is a signature algorithm of RFC 7518 §3.1.
+// Alg is a signature algorithm of RFC 7518 §3.1 or RFC 8037 §3.1.
 type Alg string
 
 // The algorithms of tokens. All others, such as none and the HMAC family, are refused.
 const (
 	ES256 Alg = "ES256"
 	RS256 Alg = "RS256"
+	PS256 Alg = "PS256"
+	EdDSA Alg = "EdDSA" // with Ed25519
 )
 
-var Algs = []Alg{ES256, RS256}
+// Algs are all algorithms.
+var Algs = []Alg{ES256, RS256, PS256, EdDSA}
 
-func (a Alg) Valid() bool { return a == ES256 || a == RS256 }
+// Valid reports whether a is one of [Algs].
+func (a Alg) Valid() bool { return slices.Contains(Algs, a) }
 
+// JWA returns the algorithm for package jws.
 func (a Alg) JWA() jwa.SignatureAlgorithm {
-	if a == RS256 {
+	switch a {
+	case RS256:
 		return jwa.RS256()
+	case PS256:
+		return jwa.PS256()
+	case EdDSA:
+		return jwa.EdDSA()
 	}
 	return jwa.ES256()
 }
 
+// HalfHash returns the left half of the hash of a text by the hash function of the algorithm, in
+// base64url: the at_hash of an access token (OIDC Core §3.1.3.6). That of Ed25519 is SHA-512 (RFC
+// 8032 §5.1).
+func (a Alg) HalfHash(text string) string {
+	if a == EdDSA {
+		sum := sha512.Sum512([]byte(text))
+		return base64.RawURLEncoding.EncodeToString(sum[:sha512.Size/2])
+	}
+	sum := sha256.Sum256([]byte(text))
+	return base64.RawURLEncoding.EncodeToString(sum[:sha256.Size/2])
+}
+
 // generate returns a new private key for the algorithm.
 func (a Alg) generate() (crypto.Signer, error) {
-	if a == RS256 {
+	switch a {
+	case RS256, PS256:
 		return rsa.GenerateKey(rand.Reader, 2048)
+	case EdDSA:
+		_, private, err := ed25519.GenerateKey(rand.Reader)
+		return private, err
 	}
 	return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 }

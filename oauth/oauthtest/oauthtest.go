@@ -92,6 +92,9 @@ func (NoUsers) ValidFrom(context.Context, string, string) (time.Time, error) {
 	return time.Time{}, access.ErrUserGone
 }
 
+// Groups implements [access.Users].
+func (NoUsers) Groups(context.Context, string, string) ([]access.Group, error) { return nil, nil }
+
 // SessionLive implements [access.Users].
 func (NoUsers) SessionLive(context.Context, string, string) (bool, error) { return false, nil }
 
@@ -125,6 +128,9 @@ func (u *Users) ValidFrom(_ context.Context, _, userID string) (time.Time, error
 	}
 	return time.Time{}, nil
 }
+
+// Groups implements [access.Users].
+func (*Users) Groups(context.Context, string, string) ([]access.Group, error) { return nil, nil }
 
 // SessionLive implements [access.Users].
 func (u *Users) SessionLive(_ context.Context, _, sessionID string) (bool, error) {

@@ -16,6 +16,8 @@ const (
 	InvalidTarget        Code = "invalid_target"
 	InvalidGrant         Code = "invalid_grant"
 	InvalidDPoPProof     Code = "invalid_dpop_proof" // RFC 9449 §5
+
+	InvalidAuthorizationDetails Code = "invalid_authorization_details" // RFC 9396 §5
 )
 
 // The error codes of client registration (RFC 7591 §3.2.2).

@@ -2,10 +2,12 @@ package token
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
 	"stonetown/internal/id"
+	"stonetown/oauth/detail"
 	"stonetown/schema"
 	"stonetown/tuplestore"
 )
@@ -34,6 +36,10 @@ type Claims struct {
 	ACR       string   `json:"acr,omitempty"`
 	AMR       []string `json:"amr,omitempty"`
 
+	// Details are the authorization details (RFC 9396 §9.1); nil: none. A token from which all
+	// were taken has an empty list.
+	Details []detail.Detail `json:"authorization_details,omitzero"`
+
 	// In tokens that are bound to a key.
 	Confirmation Confirmation `json:"cnf,omitzero"`
 
@@ -42,7 +48,26 @@ type Claims struct {
 	Parent    string     `json:"ptok,omitempty"` // jti of the subject token
 	Ancestors []Ancestor `json:"anc,omitempty"`
 
+	// Configured are the claims that the tenant has configured for the application. They are
+	// written and not read.
+	Configured map[string]json.RawMessage `json:"-"`
+
 	keyID string // kid of the header, of a verified token
+}
+
+// MarshalJSON implements [json.Marshaler]. No configured claim has the name of another member
+// ([client.ReservedClaim]).
+func (c Claims) MarshalJSON() ([]byte, error) {
+	type members Claims
+	own, err := json.Marshal(members(c))
+	if err != nil || len(c.Configured) == 0 {
+		return own, err
+	}
+	configured, err := json.Marshal(c.Configured)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(own[:len(own)-1], []byte{','}, configured[1:]), nil
 }
 
 // Audience is one string or an array on the wire (RFC 7519 §4.1.3).

@@ -2,12 +2,11 @@ package token
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"strings"
 
 	"stonetown/oauth/access"
+	"stonetown/oauth/claim"
 	"stonetown/oauth/client"
 	"stonetown/oauth/protocol"
 	"stonetown/oauth/scope"
@@ -16,14 +15,14 @@ import (
 // IDToken signs an ID token (OIDC Core §2). first states that the user has just signed in;
 // only then it has the nonce. It names the key to which the access token is bound, because it
 // can be exchanged for one. The caller issues it with accessToken.
-func (m *Minter) IDToken(ctx context.Context, tenant protocol.Tenant, app client.Application, g access.Grant, user access.User, scopes scope.Set, accessToken string, first bool, key string) (string, error) {
+func (m *Minter) IDToken(ctx context.Context, tenant protocol.Tenant, app client.Application, g access.Grant, user access.User, scopes scope.Set, configured claim.Values, accessToken string, first bool, key string) (string, error) {
 	now := m.s.clock()
 	c := user.Claims(scopes)
+	configured.AddTo(c, client.InIDToken)
 	c["iss"], c["aud"], c["azp"] = tenant.BaseURL, app.ClientID, app.ClientID
 	c["iat"], c["exp"], c["auth_time"] = now.Unix(), now.Add(app.AccessTokenTTL).Unix(), g.Authentication.AuthTime.Unix()
 	c["acr"], c["amr"], c["sid"], c["gid"] = g.Authentication.ACR(), g.Authentication.Methods, g.Authentication.SessionID, g.ID
-	sum := sha256.Sum256([]byte(accessToken)) // the hash of both algorithms
-	c["at_hash"] = base64.RawURLEncoding.EncodeToString(sum[:16])
+	c["at_hash"] = app.IDTokenAlg.HalfHash(accessToken)
 	if first && g.Nonce != "" {
 		c["nonce"] = g.Nonce
 	}

@@ -9,6 +9,7 @@ import (
 
 	"stonetown/oauth/access"
 	"stonetown/oauth/client"
+	"stonetown/oauth/detail"
 	"stonetown/oauth/internal/storage"
 	"stonetown/oauth/protocol"
 )
@@ -32,8 +33,9 @@ type Introspection struct {
 	NotBefore             time.Time
 	ExpiresAt             time.Time
 	AuthTime              time.Time
-	AuthenticationContext string // acr
-	Actor                 *Actor // act; nil: there is none
+	AuthenticationContext string          // acr
+	Actor                 *Actor          // act; nil: there is none
+	Details               []detail.Detail // what the subject may still do of them; nil: the token has none
 }
 
 // Introspect returns the state of a token to a client that authenticates: of its own tokens,
@@ -75,9 +77,13 @@ func (s *Service) introspectAccessToken(ctx context.Context, tenant protocol.Ten
 	if err != nil {
 		return Introspection{}, err
 	}
+	details, _, err := s.details.Allowed(ctx, tenant.ID, SubjectOf(c.Subject), c.Details)
+	if err != nil {
+		return Introspection{}, err
+	}
 	i := Introspection{
 		Active: true, TokenType: c.Confirmation.TokenType(), Thumbprint: c.Confirmation.Thumbprint, ClientID: c.ClientID, Subject: c.Subject, Scope: strings.Join(scopes, " "), Audience: c.Audience, Issuer: c.Issuer,
-		Actor: c.Act, TokenID: c.TokenID, SessionID: c.SessionID, TenantID: c.TenantID, AuthenticationContext: c.ACR,
+		Actor: c.Act, Details: details, TokenID: c.TokenID, SessionID: c.SessionID, TenantID: c.TenantID, AuthenticationContext: c.ACR,
 		IssuedAt: Seconds(c.IssuedAt), NotBefore: Seconds(c.NotBefore), ExpiresAt: Seconds(c.Expires),
 	}
 	if user != nil {
@@ -129,8 +135,12 @@ func (s *Service) introspectRefreshToken(ctx context.Context, tenant protocol.Te
 	if err != nil {
 		return Introspection{}, err
 	}
+	details, _, err := s.details.Allowed(ctx, tenant.ID, SubjectOf(user.ID), g.Details)
+	if err != nil {
+		return Introspection{}, err
+	}
 	return Introspection{
-		Active: true, ClientID: r.ClientID, Subject: user.ID, Username: user.Email, Scope: carries.String(), Issuer: tenant.BaseURL,
+		Active: true, Details: details, ClientID: r.ClientID, Subject: user.ID, Username: user.Email, Scope: carries.String(), Issuer: tenant.BaseURL,
 		TenantID: tenant.ID, IssuedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, AuthTime: g.Authentication.AuthTime, AuthenticationContext: g.Authentication.ACR(),
 	}, nil
 }

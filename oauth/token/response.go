@@ -2,6 +2,8 @@ package token
 
 import (
 	"time"
+
+	"stonetown/oauth/detail"
 )
 
 // Response is a successful response of the token endpoint (RFC 6749 §5.1).
@@ -10,6 +12,8 @@ type Response struct {
 	TokenType   string        // [protocol.TokenTypeBearer] or [protocol.TokenTypeDPoP]
 	ExpiresIn   time.Duration // whole seconds
 	Scope       string        // the granted scopes, separated by spaces
+
+	Details []detail.Detail // RFC 9396 §7; nil: none were granted
 
 	IssuedTokenType string // of token exchange
 

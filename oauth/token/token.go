@@ -41,7 +41,9 @@ import (
 
 	"stonetown/internal/sqldb"
 	"stonetown/oauth/access"
+	"stonetown/oauth/claim"
 	"stonetown/oauth/client"
+	"stonetown/oauth/detail"
 	"stonetown/oauth/keys"
 	"stonetown/oauth/revocation"
 )
@@ -53,6 +55,8 @@ type Config struct {
 	Keys    *keys.Service
 	Access  *access.Store
 	Clients *client.Authenticator // authenticates clients that revoke and introspect tokens
+	Claims  *claim.Finder
+	Details *detail.Checker
 	Revoked *revocation.Feed
 	Clock   func() time.Time
 }
@@ -65,6 +69,8 @@ type Service struct {
 	keys     *keys.Service
 	access   *access.Store
 	authn    *client.Authenticator
+	claims   *claim.Finder
+	details  *detail.Checker
 	revoked  *revocation.Feed
 	clock    func() time.Time
 	verified *verifiedTokens
@@ -73,6 +79,6 @@ type Service struct {
 // New returns the service, and the minter of its tokens, which belongs to the runner of the
 // grants.
 func New(c Config) (*Service, *Minter) {
-	s := &Service{c.DB, c.Users, c.Keys, c.Access, c.Clients, c.Revoked, c.Clock, newVerifiedTokens()}
+	s := &Service{c.DB, c.Users, c.Keys, c.Access, c.Clients, c.Claims, c.Details, c.Revoked, c.Clock, newVerifiedTokens()}
 	return s, &Minter{s}
 }

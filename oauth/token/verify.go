@@ -47,8 +47,9 @@ type Principal struct {
 }
 
 const (
-	// maxBearer bounds the size of a token in bytes: 16 KiB of scopes in base64url, and the rest.
-	maxBearer = 32 << 10
+	// maxBearer bounds the size of a token in bytes: 16 KiB of scopes,
+	// authorization details and configured claims in base64url, and the rest.
+	maxBearer = 48 << 10
 
 	// clockSkew is the tolerance for the clock of the process that issued a token. It applies to
 	// nbf only.

@@ -2,6 +2,12 @@ package deploy
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -107,6 +113,99 @@ func TestCaddyfile(t *testing.T) {
 	command.Env = append(os.Environ(), "DOMAIN=auth.example.com", "HOME="+t.TempDir())
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// The lines for affinity send all requests of a host to one process, and those of hosts whose
+// process has ended to others, while the rest stay where they are.
+func TestCaddyfileAffinity(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(folder, "Caddyfile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	upstreams := map[string]*httptest.Server{}
+	to := "to"
+	for range 3 {
+		var s *httptest.Server
+		s = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, s.Listener.Addr().String()) }))
+		defer s.Close()
+		upstreams[s.Listener.Addr().String()] = s
+		to += " " + s.Listener.Addr().String()
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().String()
+	if err := free.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := strings.Cut(address, ":")
+	config := strings.NewReplacer("{$DOMAIN}", "http://:"+port, "dynamic a stonetown 8080", to, "# lb_", "lb_", "# fail_", "fail_").Replace(string(text))
+	file := filepath.Join(t.TempDir(), "Caddyfile")
+	if err := os.WriteFile(file, []byte("{\n\tadmin off\n}\n"+config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	command := exec.Command("caddy", "run", "--adapter", "caddyfile", "--config", file)
+	command.Env, command.Stderr = append(os.Environ(), "HOME="+t.TempDir()), &log
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = command.Process.Kill()
+		_ = command.Wait() // the error says that it was killed
+		if t.Failed() {
+			t.Log(log.String())
+		}
+	}()
+	ask := func(host string) string {
+		t.Helper()
+		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+address+"/", strings.NewReader("body"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Host = host
+			response, err := http.DefaultClient.Do(r)
+			if err != nil {
+				if time.Now().After(deadline) {
+					t.Fatal(err)
+				}
+				continue // it has not started yet
+			}
+			text, err := io.ReadAll(response.Body)
+			err = errors.Join(err, response.Body.Close())
+			if response.StatusCode == http.StatusBadGateway && time.Now().Before(deadline) {
+				continue // by this, Caddy knows that the process has ended
+			}
+			if err != nil || response.StatusCode != http.StatusOK {
+				t.Fatalf("%s: %v: %s", response.Status, err, text)
+			}
+			return string(text)
+		}
+	}
+	at := map[string]string{}
+	hosts := map[string]int{}
+	for i := range 30 {
+		host := fmt.Sprintf("tenant%d.example.com", i)
+		at[host] = ask(host)
+		hosts[at[host]]++
+		for range 3 {
+			if got := ask(host); got != at[host] {
+				t.Fatalf("%s is at %s and at %s", host, at[host], got)
+			}
+		}
+	}
+	if len(hosts) != len(upstreams) {
+		t.Errorf("30 hosts are at %v", hosts)
+	}
+	gone := at["tenant0.example.com"]
+	upstreams[gone].Close()
+	for host, before := range at {
+		if got := ask(host); got == gone || before != gone && got != before {
+			t.Errorf("%s was at %s and is at %s after the end of %s", host, before, got, gone)
+		}
 	}
 }
 

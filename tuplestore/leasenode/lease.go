@@ -40,7 +40,7 @@ func (l *Lease) IsNewest(epoch string, at tuplestore.Revision) bool {
 		return false
 	}
 	term := l.node.term.Load()
-	if !readlease.MayAnswer(epoch, at, *holding, *term, readlease.Now()) {
+	if !readlease.MayAnswer(epoch, at, *holding, *term, l.node.Clock.Now()) {
 		return false
 	}
 	l.answered.Add(1)
@@ -60,7 +60,7 @@ func (l *Lease) Read(changed bool) {
 		return
 	}
 	l.change(func(h readlease.Holding) readlease.Holding {
-		if h.Overdue(l.node.durations, readlease.Now()) {
+		if h.Overdue(l.node.durations, l.node.Clock.Now()) {
 			return readlease.Holding{}
 		}
 		return h
@@ -114,7 +114,7 @@ func (l *Lease) revoke(id readlease.RevocationID) (held bool) {
 	keep := l.answered.Swap(0) >= worthwhile
 	l.unchanged.Store(0)
 	l.change(func(h readlease.Holding) (after readlease.Holding) {
-		after, held = h.Revoke(id, readlease.Now(), keep)
+		after, held = h.Revoke(id, l.node.Clock.Now(), keep)
 		return after
 	})
 	l.node.stats.revoked.Add(1)

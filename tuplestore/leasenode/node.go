@@ -49,6 +49,8 @@ type Config struct {
 	Address string
 	// Lease is the longest time that this process can delay a write. Default: [DefaultLease].
 	Lease time.Duration
+	// Clock measures terms. Default: [readlease.Machine].
+	Clock readlease.Clock
 	// Logger gets the errors of background work. Default: discarded.
 	Logger *slog.Logger
 }
@@ -96,6 +98,9 @@ func New(c Config) (*Node, error) {
 	if c.Lease < MinLease || c.Lease > MaxLease {
 		return nil, fmt.Errorf("leasenode: Config.Lease is %v; it must be from %v to %v", c.Lease, MinLease, MaxLease)
 	}
+	if c.Clock == nil {
+		c.Clock = readlease.Machine{}
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -124,11 +129,11 @@ func (n *Node) Run(ctx context.Context) {
 	var before readlease.NodeID // a registration whose row may exist
 	defer func() { n.leave(before) }()
 	backoff := n.Lease
-	cleaned := readlease.Now()
+	cleaned := n.Clock.Now()
 	for ctx.Err() == nil {
 		node := readlease.NodeID(rand.Text())
 		n.giveUp()
-		sent := readlease.Now()
+		sent := n.Clock.Now()
 		timeout, cancel := context.WithTimeout(ctx, n.Lease)
 		err := n.Rows.Register(timeout, sqlstore.Holder{Node: node, Address: n.Address, Lease: n.Lease}, before)
 		cancel()
@@ -137,13 +142,13 @@ func (n *Node) Run(ctx context.Context) {
 			if ctx.Err() == nil {
 				n.Logger.Warn("no read leases", "error", err)
 			}
-			pause(ctx, n.Lease)
+			n.pause(ctx, n.Lease)
 			continue
 		}
 		n.setTerm(n.durations.Renewed(node, sent))
 		registered := sent
 		for n.renew(ctx, node) {
-			if now := readlease.Now(); now > cleaned.Add(cleanEvery) {
+			if now := n.Clock.Now(); now > cleaned.Add(cleanEvery) {
 				cleaned = now
 				if err := n.Rows.Clean(ctx); err != nil && ctx.Err() == nil {
 					n.Logger.Warn("read leases that have ended are not deleted", "error", err)
@@ -155,22 +160,22 @@ func (n *Node) Run(ctx context.Context) {
 		}
 		n.giveUp()
 		n.stats.struckOut.Add(1)
-		if backoff *= 2; readlease.Now() > registered.Add(2*maxBackoff) {
+		if backoff *= 2; n.Clock.Now() > registered.Add(2*maxBackoff) {
 			backoff = n.Lease
 		}
 		backoff = min(backoff, maxBackoff)
 		n.Logger.Warn("did not answer a writer in time; no read leases for now", "retry_after", backoff)
-		pause(ctx, backoff)
+		n.pause(ctx, backoff)
 	}
 }
 
 // renew waits and renews. It returns false if the node was struck out, or ctx has ended.
 func (n *Node) renew(ctx context.Context, node readlease.NodeID) bool {
-	pause(ctx, n.durations.RenewEvery())
+	n.pause(ctx, n.durations.RenewEvery())
 	if ctx.Err() != nil {
 		return false
 	}
-	sent := readlease.Now()
+	sent := n.Clock.Now()
 	timeout, cancel := context.WithTimeout(ctx, n.Lease)
 	defer cancel()
 	found, err := n.Rows.Renew(timeout, node)
@@ -209,9 +214,9 @@ func (n *Node) leave(node readlease.NodeID) {
 	}
 }
 
-func pause(ctx context.Context, d time.Duration) {
+func (n *Node) pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
-	case <-time.After(d):
+	case <-n.Clock.After(d):
 	}
 }

@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -37,10 +39,15 @@ func openDB(t *testing.T) *sqldb.DB {
 // start starts a node with a listener.
 func start(t *testing.T, db *sqldb.DB, key string) *Node {
 	t.Helper()
+	return startBy(t, db, key, readlease.Machine{}, 500*time.Millisecond)
+}
+
+func startBy(t *testing.T, db *sqldb.DB, key string, clock readlease.Clock, lease time.Duration) *Node {
+	t.Helper()
 	var n *Node
 	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { n.Handler().ServeHTTP(w, r) }))
 	t.Cleanup(listener.Close)
-	n, err := New(Config{Rows: sqlstore.LeaseRows{DB: db}, Key: []byte(key), Address: listener.Listener.Addr().String(), Lease: 500 * time.Millisecond})
+	n, err := New(Config{Rows: sqlstore.LeaseRows{DB: db}, Key: []byte(key), Address: listener.Listener.Addr().String(), Lease: lease, Clock: clock})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,6 +164,43 @@ func TestStruckOut(t *testing.T) {
 			eventually(t, "struck out", func() bool { return n.Stats().StruckOut == 1 })
 			if l.IsNewest(second.Epoch, second.Revision) {
 				t.Error("a process that was struck out holds a lease")
+			}
+		})
+	}
+}
+
+const driftRounds = 8
+
+// Clocks that run up to 5 % fast or slow make no process answer from before a visible write, even if
+// the process hears nothing of it. Further apart they would.
+func TestDrift(t *testing.T) {
+	db := openDB(t)
+	for _, c := range []struct {
+		writer, holder float64
+		holds          bool
+	}{{1.05, 0.95, true}, {0.95, 1.05, true}, {1.3, 0.7, false}} {
+		t.Run(fmt.Sprintf("writer %v, holder %v", c.writer, c.holder), func(t *testing.T) {
+			s, err := sqlstore.New(sqlstore.Config{DB: db, LeaseClock: readlease.Drifting(c.writer)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			stale := 0
+			for round := range driftRounds {
+				n := startBy(t, db, "key", readlease.Drifting(c.holder), 200*time.Millisecond)
+				stop := running(t, n)
+				first := write(t, s, fmt.Sprint(c, round))
+				l := n.Tenant("tnt")
+				acquire(t, l, first)
+				time.Sleep(rand.N(50 * time.Millisecond)) // until a renewal, or after it
+				write(t, s, fmt.Sprint(c, round, "again"))
+				if l.IsNewest(first.Epoch, first.Revision) {
+					stale++
+				}
+				stop()
+			}
+			if c.holds != (stale == 0) {
+				t.Errorf("%d of %d holders would answer from before a visible write", stale, driftRounds)
 			}
 		})
 	}

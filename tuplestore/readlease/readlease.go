@@ -10,18 +10,6 @@ package readlease
 
 import "time"
 
-// Instant is a reading of the monotonic clock of one process: the time since some start. Those of
-// different processes cannot be compared.
-type Instant time.Duration
-
-var start = time.Now()
-
-// Now reads the clock of this process.
-func Now() Instant { return Instant(time.Since(start)) }
-
-// Add returns the instant after a duration.
-func (i Instant) Add(d time.Duration) Instant { return i + Instant(d) }
-
 // NodeID identifies a registration of a process. A process has a new one whenever it registers.
 type NodeID string
 

@@ -155,7 +155,7 @@ func (a *attempt) revoke(told *revocations) error {
 	}
 	durations := readlease.Durations{Lease: longest}
 	id := readlease.RevocationID(rand.Text())
-	r := readlease.NewRevocation(durations, readlease.Now(), ids)
+	r := readlease.NewRevocation(durations, a.store.LeaseClock.Now(), ids)
 	type answer struct {
 		node readlease.NodeID
 		held bool
@@ -190,7 +190,7 @@ func (a *attempt) revoke(told *revocations) error {
 		for len(answers) > 0 {
 			note(<-answers)
 		}
-		step := r.Next(readlease.Now())
+		step := r.Next(a.store.LeaseClock.Now())
 		switch {
 		case step.Commit:
 			a.effects.notHeld = r.NotHeld()
@@ -204,7 +204,7 @@ func (a *attempt) revoke(told *revocations) error {
 		select {
 		case got := <-answers:
 			note(got)
-		case <-time.After(time.Duration(step.Until - readlease.Now())):
+		case <-a.store.LeaseClock.After(time.Duration(step.Until - a.store.LeaseClock.Now())):
 		case <-a.ctx.Done():
 			return a.ctx.Err()
 		}
@@ -220,7 +220,7 @@ func (a *attempt) strikeOut(r *readlease.Revocation, nodes []readlease.NodeID) e
 		if err != nil {
 			return err
 		}
-		r.Struck(node, found > 0, readlease.Now())
+		r.Struck(node, found > 0, a.store.LeaseClock.Now())
 	}
 	return nil
 }

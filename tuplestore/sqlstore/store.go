@@ -12,6 +12,7 @@ import (
 	"stonetown/internal/sqldb"
 	"stonetown/tuplestore"
 	"stonetown/tuplestore/internal/fairqueue"
+	"stonetown/tuplestore/readlease"
 )
 
 // Config is the database of a store and the limits of its queues. Zero values get the
@@ -59,6 +60,8 @@ type Config struct {
 	// Leases sends messages to the holders of read leases. Default: none are sent, and a holder
 	// delays a write for the term of its lease.
 	Leases Revoker
+	// LeaseClock measures how long a write waits for holders. Default: [readlease.Machine].
+	LeaseClock readlease.Clock
 
 	// Clock is the time of commits. Default: time.Now.
 	Clock func() time.Time
@@ -87,6 +90,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if c.Clock == nil {
 		c.Clock = time.Now
+	}
+	if c.LeaseClock == nil {
+		c.LeaseClock = readlease.Machine{}
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

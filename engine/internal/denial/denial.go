@@ -277,7 +277,7 @@ func (s *search) relation(c change) (Relation, error) {
 	if q == nil {
 		return r, nil
 	}
-	r.Qualifier = *q
+	r.Qualifier = q.Clone()
 	if v.HasExpired(q) {
 		r.State = Expired
 		return r, nil
@@ -303,8 +303,8 @@ func (s *search) qualifier(of graph.ObjectID, relation graph.RelationID, subject
 		to.Relation = v.Graph.Relations.Known(subject.Relation)
 	}
 	below, above := v.Edges(of, relation)
-	if q := above.Qualified()[to]; q != nil {
+	if q := above.Qualifier(to); q != nil {
 		return q
 	}
-	return below.Qualified()[to]
+	return below.Qualifier(to)
 }

@@ -106,7 +106,7 @@ func (e *Evaluation) expandEdges(g int32, found *graph.Edges) bool {
 				e.prove(g, proof{step: byUserset, relation: relation, child: -1})
 				return true
 			}
-			if len(set.Usersets()) == 0 && set.Qualified() == nil {
+			if len(set.Usersets()) == 0 && !set.HasQualified() {
 				continue
 			}
 		}
@@ -115,7 +115,7 @@ func (e *Evaluation) expandEdges(g int32, found *graph.Edges) bool {
 			return true
 		}
 	}
-	return found.Qualified() != nil && e.expandQualified(g, found)
+	return found.HasQualified() && e.expandQualified(g, found)
 }
 
 // expandQualified follows the qualified tuples.
@@ -126,8 +126,8 @@ func (e *Evaluation) expandQualified(g int32, found *graph.Edges) bool {
 			continue
 		}
 		e.budget.Step()
-		q, ok := found.Qualified()[graph.Plain(plain)]
-		if ok && e.holds(of, q, m) {
+		q := found.Qualifier(graph.Plain(plain))
+		if q != nil && e.holds(of, q, m) {
 			e.prove(g, proof{step: byTuple, relation: found.Relation, child: -1, subject: plain})
 			return true
 		}

@@ -133,7 +133,7 @@ func (w *reasonWriter) subject(id graph.ObjectID, relation string) tuplestore.Su
 func (w *reasonWriter) qualifier(at *goal, to graph.Subject) *tuplestore.Qualifier {
 	below, above := w.e.view.Edges(at.object, at.proof.relation)
 	for _, found := range [2]graph.Edges{below, above} {
-		if q := found.Qualified()[to]; q != nil {
+		if q := found.Qualifier(to); q != nil {
 			w.until = Earliest(w.until, q)
 			return q
 		}

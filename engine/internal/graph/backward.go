@@ -1,6 +1,10 @@
 package graph
 
-import "slices"
+import (
+	"slices"
+
+	"stonetown/engine/internal/arena"
+)
 
 // BackwardEdge is a tuple, seen from its subject's object.
 type BackwardEdge struct {
@@ -70,7 +74,7 @@ func (g *Graph) Backward(id ObjectID) []BackwardEdge { return *g.backward.lists.
 func (g *Graph) addBackward(from ObjectID, relation RelationID, to Subject) {
 	// An item after the end of the list that a pinned graph has is not part of that list.
 	list := g.backward.lists.change(int(to.Object), g.w)
-	*list = append(*list, BackwardEdge{from, relation, to.Relation})
+	*list = arena.Append(g.w.memory, *list, BackwardEdge{from, relation, to.Relation})
 	g.bytes += backwardBytes
 }
 
@@ -82,7 +86,7 @@ func (g *Graph) removeBackward(from ObjectID, relation RelationID, to Subject) {
 	}
 	last := len(*list) - 1
 	if g.w.pinned {
-		*list = slices.Clone(*list)
+		*list = replaced(*list, g.w)
 	}
 	(*list)[i] = (*list)[last]
 	*list = (*list)[:last]
@@ -99,6 +103,8 @@ func (x *backwardIndex) grow(objects int, w writing) {
 // forget makes the list of an object empty.
 func (x *backwardIndex) forget(id ObjectID, w writing) {
 	if int(id) < x.lists.len() {
-		*x.lists.change(int(id), w) = nil
+		list := x.lists.change(int(id), w)
+		arena.FreeSlice(w.memory, *list)
+		*list = nil
 	}
 }

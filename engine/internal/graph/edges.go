@@ -2,8 +2,8 @@ package graph
 
 import (
 	"iter"
-	"maps"
 
+	"stonetown/engine/internal/arena"
 	"stonetown/tuplestore"
 )
 
@@ -45,7 +45,7 @@ type manyEdges struct {
 	usersets nodeSet
 	// qualified are the subjects of tuples with a qualifier. They are in no other set, so
 	// that traversals need not look up a qualifier for the subjects there.
-	qualified map[Subject]*tuplestore.Qualifier
+	qualified *nodeTable[*tuplestore.Qualifier]
 }
 
 // Has reports whether an unqualified tuple names a plain subject.
@@ -68,12 +68,31 @@ func (e *Edges) Usersets() []Node {
 	return e.more.usersets.list
 }
 
-// Qualified returns the subjects of the qualified tuples.
-func (e *Edges) Qualified() map[Subject]*tuplestore.Qualifier {
+// HasQualified reports whether there are qualified tuples.
+func (e *Edges) HasQualified() bool { return e.more != nil && e.more.qualified != nil }
+
+// Qualifier returns the qualifier of the tuple with a subject, nil if there is no such tuple, or
+// none that is qualified.
+func (e *Edges) Qualifier(s Subject) *tuplestore.Qualifier {
 	if e.more == nil {
 		return nil
 	}
-	return e.more.qualified
+	q, _ := e.more.qualified.find(Node(s))
+	return q
+}
+
+// Qualified yields the subjects of the qualified tuples.
+func (e *Edges) Qualified() iter.Seq2[Subject, *tuplestore.Qualifier] {
+	return func(yield func(Subject, *tuplestore.Qualifier) bool) {
+		if e.more == nil {
+			return
+		}
+		for to, q := range e.more.qualified.all() {
+			if !yield(Subject(to), q) {
+				return
+			}
+		}
+	}
 }
 
 // Subject is the subject of a tuple.
@@ -89,7 +108,7 @@ func Plain(id ObjectID) Subject { return Subject{id, NoRelation} }
 func (s Subject) IsUserset() bool { return s.Relation != NoRelation }
 
 func (m *manyEdges) isEmpty() bool {
-	return m.plain.len() == 0 && len(m.usersets.list) == 0 && len(m.qualified) == 0
+	return m.plain.len() == 0 && len(m.usersets.list) == 0 && m.qualified == nil
 }
 
 // Edges returns the number of the object's edges.
@@ -131,14 +150,14 @@ func (o *Object) find(relation RelationID) int {
 }
 
 // addEdge adds an edge without subjects to an object.
-func (o *Object) addEdge(relation RelationID) *Edge {
+func (o *Object) addEdge(relation RelationID, w writing) *Edge {
 	i := int(o.n)
 	o.n++
 	if i >= fewEdges {
 		if o.rest == nil {
-			o.rest = new([]Edge)
+			o.rest = arena.Alloc[[]Edge](w.memory)
 		}
-		*o.rest = append(*o.rest, Edge{})
+		*o.rest = arena.Append(w.memory, *o.rest, Edge{})
 	}
 	e := o.Edge(i)
 	*e = Edge{relation, uint32(NoObject)}
@@ -146,12 +165,15 @@ func (o *Object) addEdge(relation RelationID) *Edge {
 }
 
 // removeEdge removes an edge and moves the last edge into its place.
-func (o *Object) removeEdge(i int) {
+func (o *Object) removeEdge(i int, w writing) {
 	last := int(o.n) - 1
 	*o.Edge(i) = *o.Edge(last)
-	if o.n--; last > fewEdges {
+	switch o.n--; {
+	case last > fewEdges:
 		*o.rest = (*o.rest)[:last-fewEdges]
-	} else {
+	case o.rest != nil:
+		arena.FreeSlice(w.memory, *o.rest)
+		arena.Free(w.memory, o.rest)
 		o.rest = nil
 	}
 }
@@ -193,7 +215,7 @@ func (g *Graph) Add(f tuplestore.Fact) {
 	if i := o.find(relation); i >= 0 {
 		e = o.Edge(i)
 	} else {
-		e = o.addEdge(relation)
+		e = o.addEdge(relation, g.w)
 	}
 	if !g.put(e, to, f.Qualifier) {
 		return
@@ -242,13 +264,21 @@ func (g *Graph) makeMany(e *Edge) *manyEdges {
 	return m
 }
 
+// free returns the memory of the sets, and makes them empty.
+func (m *manyEdges) free(w writing) {
+	m.plain.free(w)
+	m.usersets.free(w)
+	m.qualified.free(w)
+	*m = manyEdges{}
+}
+
 // changeMany returns the subjects of an edge, to be changed.
 func (g *Graph) changeMany(place uint32) *manyEdges {
 	m := g.many.change(int(place), g.w)
 	if g.w.pinned && m.made != g.w.generation {
-		m.plain = m.plain.copy()
-		m.usersets = m.usersets.copy()
-		m.qualified = maps.Clone(m.qualified)
+		m.plain.unpin(g.w)
+		m.usersets.unpin(g.w)
+		m.qualified = m.qualified.unpinned(g.w)
 	}
 	m.made = g.w.generation
 	return m
@@ -257,36 +287,44 @@ func (g *Graph) changeMany(place uint32) *manyEdges {
 // put adds a subject, or replaces its qualifier. It reports by how many bytes qualifiers
 // have grown, and whether the subject is new.
 func (m *manyEdges) put(to Subject, q tuplestore.Qualifier, w writing) (grown int64, isNew bool) {
-	shrunk, had := m.dropQualified(to)
+	shrunk, had := m.dropQualified(to, w)
 	if q == (tuplestore.Qualifier{}) {
 		if to.IsUserset() {
-			return -shrunk, m.usersets.add(Node(to)) && !had
+			return -shrunk, m.usersets.add(Node(to), w) && !had
 		}
 		return -shrunk, m.plain.add(to.Object, w) && !had
 	}
 	had = m.dropUnqualified(to, w) || had
 	if m.qualified == nil {
-		m.qualified = map[Subject]*tuplestore.Qualifier{}
+		m.qualified = newNodeTable[*tuplestore.Qualifier](w)
 	}
-	m.qualified[to] = &q
+	stored := arena.Alloc[tuplestore.Qualifier](w.memory)
+	*stored = tuplestore.Qualifier{
+		ExpiresAt: q.ExpiresAt, Condition: arena.Text(w.memory, q.Condition), Context: arena.Text(w.memory, q.Context),
+	}
+	m.qualified.put(Node(to), stored, w)
 	return qualifierBytes + int64(len(q.Context)) - shrunk, !had
 }
 
-func (m *manyEdges) dropQualified(to Subject) (shrunk int64, had bool) {
-	q, had := m.qualified[to]
+func (m *manyEdges) dropQualified(to Subject, w writing) (shrunk int64, had bool) {
+	q, had := m.qualified.find(Node(to))
 	if !had {
 		return 0, false
 	}
-	delete(m.qualified, to)
-	if len(m.qualified) == 0 {
+	shrunk = qualifierBytes + int64(len(q.Context))
+	arena.FreeText(w.memory, q.Condition)
+	arena.FreeText(w.memory, q.Context)
+	arena.Free(w.memory, q)
+	if m.qualified.remove(Node(to), w); m.qualified.len() == 0 {
+		m.qualified.free(w)
 		m.qualified = nil
 	}
-	return qualifierBytes + int64(len(q.Context)), true
+	return shrunk, true
 }
 
 func (m *manyEdges) dropUnqualified(to Subject, w writing) bool {
 	if to.IsUserset() {
-		return m.usersets.remove(Node(to))
+		return m.usersets.remove(Node(to), w)
 	}
 	return m.plain.remove(to.Object, w)
 }
@@ -333,22 +371,22 @@ func (g *Graph) drop(o *Object, i int, to Subject) bool {
 		if to.IsUserset() || e.to != uint32(to.Object) {
 			return false
 		}
-		o.removeEdge(i)
+		o.removeEdge(i, g.w)
 		return true
 	}
 	m := g.changeMany(e.to)
 	if !m.dropUnqualified(to, g.w) {
-		shrunk, had := m.dropQualified(to)
+		shrunk, had := m.dropQualified(to, g.w)
 		if !had {
 			return false
 		}
 		g.bytes -= shrunk
 	}
 	if m.isEmpty() {
-		*m = manyEdges{}
+		m.free(g.w)
 		g.freeMany = append(g.freeMany, e.to)
 		g.bytes -= manyBytes
-		o.removeEdge(i)
+		o.removeEdge(i, g.w)
 	}
 	return true
 }
@@ -374,10 +412,6 @@ func (e *Edges) Subjects() iter.Seq2[Subject, *tuplestore.Qualifier] {
 				return
 			}
 		}
-		for to, q := range e.more.qualified {
-			if !yield(to, q) {
-				return
-			}
-		}
+		e.Qualified()(yield)
 	}
 }

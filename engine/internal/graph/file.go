@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"slices"
 
+	"stonetown/engine/internal/arena"
 	"stonetown/engine/internal/chunks"
 	"stonetown/tuplestore"
 )
@@ -83,9 +84,9 @@ func (g *Graph) writeEdge(w *chunks.Writer, e *Edge) {
 	for _, n := range m.usersets.list {
 		writeSubject(w, Subject(n))
 	}
-	w.Number(uint64(len(m.qualified)))
-	for to, q := range m.qualified {
-		writeSubject(w, to)
+	w.Number(uint64(m.qualified.len()))
+	for to, q := range m.qualified.all() {
+		writeSubject(w, Subject(to))
 		w.Number(uint64(q.ExpiresAt))
 		w.Text(q.Condition)
 		w.Text(q.Context)
@@ -97,12 +98,13 @@ func writeSubject(w *chunks.Writer, s Subject) {
 	w.Number(uint64(s.Relation))
 }
 
-// Read reads a graph that WriteTo wrote. The caller gets an error from the reader.
-func Read(r *chunks.Reader) *Graph {
-	g := New()
+// Read reads a graph that WriteTo wrote, to the heap or an arena. The caller gets an error from the
+// reader.
+func Read(r *chunks.Reader, memory *arena.Arena) *Graph {
+	g := NewIn(memory)
 	f := fileReader{Reader: r, graph: g, types: readNames(r, &g.Types), relations: readNames(r, &g.Relations)}
 	f.objects = uint64(r.Count())
-	g.index = newObjectIndexFor(int(f.objects))
+	g.index = newObjectIndexFor(int(f.objects), g.w)
 	for i := range int(f.objects) {
 		if i%yieldEvery == 0 {
 			runtime.Gosched()
@@ -159,7 +161,7 @@ func (f *fileReader) readObject() {
 		return
 	}
 	number := g.objects.add(Object{
-		typ: TypeID(kind >> fileFlags), registered: kind&fileRegistered != 0, id: f.Text(), uses: uint32(f.Number()),
+		typ: TypeID(kind >> fileFlags), registered: kind&fileRegistered != 0, id: arena.Text(g.w.memory, f.Text()), uses: uint32(f.Number()),
 	}, g.w)
 	o := g.objects.at(number)
 	for range f.Count() {
@@ -180,7 +182,7 @@ func (f *fileReader) readEdge(o *Object) {
 		f.Fail()
 		return
 	}
-	e := o.addEdge(RelationID(kind >> 1))
+	e := o.addEdge(RelationID(kind>>1), g.w)
 	if kind&1 == 0 {
 		e.to = uint32(f.below(f.objects))
 		g.bytes += tupleBytes
@@ -189,18 +191,14 @@ func (f *fileReader) readEdge(o *Object) {
 	m := g.makeMany(e)
 	m.plain = f.readSet()
 	for range f.Count() {
-		m.usersets.add(Node(f.readSubject()))
+		m.usersets.add(Node(f.readSubject()), g.w)
 	}
-	if n := f.Count(); n > 0 {
-		m.qualified = make(map[Subject]*tuplestore.Qualifier, n)
-		for range n {
-			to := f.readSubject()
-			q := &tuplestore.Qualifier{ExpiresAt: int64(f.Number()), Condition: f.Text(), Context: f.Text()}
-			m.qualified[to] = q
-			g.bytes += qualifierBytes + int64(len(q.Context))
-		}
+	for range f.Count() {
+		to := f.readSubject()
+		grown, _ := m.put(to, tuplestore.Qualifier{ExpiresAt: int64(f.Number()), Condition: f.Text(), Context: f.Text()}, g.w)
+		g.bytes += grown
 	}
-	g.bytes += tupleBytes * int64(m.plain.len()+len(m.usersets.list)+len(m.qualified))
+	g.bytes += tupleBytes * int64(m.plain.len()+len(m.usersets.list)+m.qualified.len())
 }
 
 func (f *fileReader) readSet() idSet {
@@ -210,7 +208,7 @@ func (f *fileReader) readSet() idSet {
 	}
 	if len(f.ids) <= maxSorted {
 		slices.Sort(f.ids) // it was a table, perhaps, that has shrunk
-		return idSet{sorted: slices.Clone(f.ids)}
+		return idSet{sorted: arena.Clone(f.graph.w.memory, f.ids)}
 	}
 	size := smallestTable
 	for 4*len(f.ids) > 3*size {

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"stonetown/engine/internal/arena"
 	"stonetown/engine/internal/chunks"
 	"stonetown/tuplestore"
 )
@@ -25,17 +26,25 @@ func write(t testing.TB, g *Graph) []byte {
 	return file.Bytes()
 }
 
-func read(file []byte) (*Graph, error) {
+func read(file []byte) (*Graph, error) { return readTo(nil, file) }
+
+func readTo(memory *arena.Arena, file []byte) (*Graph, error) {
 	r := chunks.NewReader(bytes.NewReader(file), int64(len(file)))
-	g := Read(r)
+	g := Read(r, memory)
 	return g, r.End()
 }
 
 // A graph read from a file has what the written one had, takes as much memory, and goes on as that
 // one does.
 func TestGraphInFile(t *testing.T) {
-	for seed := range uint64(4) {
-		w := &world{rand.New(rand.NewPCG(seed, 2)), New(), map[tuplestore.Tuple]tuplestore.Qualifier{}}
+	for name, newGraph := range memories {
+		t.Run(name, func(t *testing.T) { testGraphInFile(t, newGraph) })
+	}
+}
+
+func testGraphInFile(t *testing.T, newGraph func(t *testing.T) *Graph) {
+	for seed := range uint64(3) {
+		w := &world{rand.New(rand.NewPCG(seed, 2)), newGraph(t), map[tuplestore.Tuple]tuplestore.Qualifier{}}
 		for step := range 20_000 {
 			w.change(step/4000%2 == 0)
 			if step%5000 != 2500 {
@@ -48,7 +57,7 @@ func TestGraphInFile(t *testing.T) {
 			if seed == 2 {
 				w.graph.IndexBackward()
 			}
-			g, err := read(write(t, w.graph))
+			g, err := readTo(newGraph(t).Arena(), write(t, w.graph))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -91,7 +100,7 @@ func FuzzReadGraph(f *testing.F) {
 	f.Add(write(f, w.graph)[8:])
 	f.Fuzz(func(t *testing.T, content []byte) {
 		r := chunks.NewReader(bytes.NewReader(inChunk(content)), int64(len(content)+16))
-		g := Read(r)
+		g := Read(r, nil)
 		if err := r.End(); err != nil {
 			if !errors.Is(err, chunks.ErrDamaged) {
 				t.Error(err)

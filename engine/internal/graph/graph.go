@@ -18,6 +18,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"stonetown/engine/internal/arena"
 	"stonetown/tuplestore"
 )
 
@@ -37,6 +38,7 @@ type Graph struct {
 	bytes    int64            // estimated size of the contents
 	named    uint64           // the generation since which Types and Relations are not shared
 	pins     *pins
+	pinned   uint64  // the generation of a copy
 	w        writing // of the change in progress
 }
 
@@ -87,9 +89,6 @@ var _ = [1]struct{}{}[unsafe.Sizeof(Object{})-64]
 // Type returns the number of the object's type.
 func (o *Object) Type() TypeID { return o.typ }
 
-// Key returns the object's type and ID.
-func (o *Object) Key() Key { return Key{o.typ, o.id} }
-
 // IsRegistered reports whether the object has a presence tuple.
 func (o *Object) IsRegistered() bool { return o.registered }
 
@@ -103,10 +102,17 @@ const (
 	backwardBytes  = 24
 )
 
-// New returns an empty graph.
-func New() *Graph {
-	return &Graph{index: newObjectIndex(), objects: pages[Object]{copied: copyRest}, pins: new(pins)}
+// New returns an empty graph on the heap.
+func New() *Graph { return NewIn(nil) }
+
+// NewIn returns an empty graph in an arena, which belongs to it.
+func NewIn(memory *arena.Arena) *Graph {
+	w := writing{memory: memory}
+	return &Graph{index: newObjectIndex(w), objects: pages[Object]{copied: copyRest}, pins: new(pins), w: w}
 }
+
+// Arena returns the arena of the graph, nil if it is on the heap.
+func (g *Graph) Arena() *arena.Arena { return g.w.memory }
 
 // NewWith returns an empty graph in which types and relations have the numbers that they have in
 // dictionaries, which do not change any more.
@@ -250,9 +256,9 @@ func (g *Graph) intern(o tuplestore.Object) ObjectID {
 	if n := len(g.free); n > 0 {
 		id = g.free[n-1]
 		g.free = g.free[:n-1]
-		*g.change(id) = Object{id: key.ID, typ: key.Type}
+		*g.change(id) = Object{id: arena.Text(g.w.memory, key.ID), typ: key.Type}
 	} else {
-		id = ObjectID(g.objects.add(Object{id: key.ID, typ: key.Type}, g.w))
+		id = ObjectID(g.objects.add(Object{id: arena.Text(g.w.memory, key.ID), typ: key.Type}, g.w))
 		g.backward.grow(g.objects.len(), g.w)
 	}
 	g.index.add(&g.objects, id, g.w)
@@ -268,6 +274,7 @@ func (g *Graph) release(id ObjectID) {
 	}
 	g.index.remove(&g.objects, id, g.w)
 	g.bytes -= objectBytes + int64(len(o.id))
+	arena.FreeText(g.w.memory, o.id)
 	*o = Object{}
 	g.backward.forget(id, g.w)
 	g.free = append(g.free, id)
@@ -280,17 +287,25 @@ func (g *Graph) At(id ObjectID) *Object { return g.objects.at(int(id)) }
 func (g *Graph) change(id ObjectID) *Object { return g.objects.change(int(id), g.w) }
 
 // copyRest copies the edges that objects do not store themselves.
-func copyRest(objects []Object) {
+func copyRest(objects []Object, w writing) {
 	for i := range objects {
-		if rest := objects[i].rest; rest != nil {
-			c := slices.Clone(*rest)
-			objects[i].rest = &c
+		if old := objects[i].rest; old != nil {
+			rest := arena.Alloc[[]Edge](w.memory)
+			*rest = replaced(*old, w)
+			objects[i].rest = rest
+			arena.Free(w.memory, old)
 		}
 	}
 }
 
+// Key returns the type and ID of the object that has a number.
+func (g *Graph) Key(id ObjectID) Key {
+	o := g.At(id)
+	return Key{o.typ, arena.Outside(g.w.memory, o.id)}
+}
+
 // Object returns the names of the object that has a number.
 func (g *Graph) Object(id ObjectID) tuplestore.Object {
-	o := g.At(id)
-	return tuplestore.Object{Type: g.Types.Name(o.typ), ID: o.id}
+	key := g.Key(id)
+	return tuplestore.Object{Type: g.Types.Name(key.Type), ID: key.ID}
 }

@@ -1,6 +1,10 @@
 package graph
 
-import "slices"
+import (
+	"slices"
+
+	"stonetown/engine/internal/arena"
+)
 
 // idSet is a set of objects: a sorted slice while it is small, then a table. Most sets have
 // a few members, for which the slice is smaller and faster.
@@ -45,10 +49,13 @@ func (s *idSet) add(id ObjectID, w writing) bool {
 		for _, have := range s.sorted {
 			s.large.add(have, w)
 		}
+		arena.FreeSlice(w.memory, s.sorted)
 		s.sorted = nil
 		return s.large.add(id, w)
 	}
-	s.sorted = slices.Insert(s.sorted, i, id)
+	s.sorted = arena.Append(w.memory, s.sorted, id)
+	copy(s.sorted[i+1:], s.sorted[i:])
+	s.sorted[i] = id
 	return true
 }
 
@@ -84,12 +91,21 @@ func (s *idSet) lists(yield func([]ObjectID) bool) {
 	}
 }
 
-// copy returns a copy that shares the pages of a large set.
-func (s *idSet) copy() idSet {
-	c := idSet{sorted: slices.Clone(s.sorted)}
-	if s.large != nil {
-		large := *s.large
-		c.large = &large
+// unpin replaces what may be pinned by a copy, which shares the pages of a large set.
+func (s *idSet) unpin(w writing) {
+	s.sorted = replaced(s.sorted, w)
+	if old := s.large; old != nil {
+		s.large = arena.Alloc[idTable](w.memory)
+		*s.large = *old
+		arena.Free(w.memory, old)
 	}
-	return c
+}
+
+// free returns the memory of the set.
+func (s *idSet) free(w writing) {
+	arena.FreeSlice(w.memory, s.sorted)
+	if s.large != nil {
+		s.large.lines.free(w)
+		arena.Free(w.memory, s.large)
+	}
 }

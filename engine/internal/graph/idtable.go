@@ -1,5 +1,7 @@
 package graph
 
+import "stonetown/engine/internal/arena"
+
 // idTable is a large set of objects: a hash table of their numbers with linear probing. A
 // lookup mostly reads one cache line, and an iteration reads memory in order.
 type idTable struct {
@@ -13,7 +15,8 @@ type idLine [idLineSlots]ObjectID
 const idLineSlots = 16
 
 func newIDTable(size int, w writing) *idTable {
-	t := &idTable{lines: newPages[idLine](size/idLineSlots, w)}
+	t := arena.Alloc[idTable](w.memory)
+	t.lines = newPages[idLine](size/idLineSlots, w)
 	for i := range t.size() {
 		t.set(i, NoObject, w)
 	}
@@ -69,7 +72,9 @@ func (t *idTable) resize(size int, w writing) {
 			other.set(other.slot(id), id, w)
 		}
 	}
+	t.lines.free(w)
 	t.lines = other.lines
+	arena.Free(w.memory, other)
 }
 
 // remove removes an object and reports whether the set had it. Objects in later slots that

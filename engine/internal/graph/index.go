@@ -2,7 +2,8 @@ package graph
 
 import (
 	"hash/maphash"
-	"slices"
+
+	"stonetown/engine/internal/arena"
 )
 
 // objectIndex finds objects by type and ID. It stores numbers and a part of each hash. The
@@ -43,14 +44,14 @@ const (
 	depthOfSmall = 2 // of the pages that a small index is divided into
 )
 
-func newObjectIndex() objectIndex {
-	return objectIndex{seed: maphash.MakeSeed(), small: make([]indexSlot, minIndex)}
+func newObjectIndex(w writing) objectIndex {
+	return objectIndex{seed: maphash.MakeSeed(), small: arena.Make[indexSlot](w.memory, minIndex, minIndex)}
 }
 
 // newObjectIndexFor returns an index with room for a number of objects, so that few of its pages
 // have to be split while they are added.
-func newObjectIndexFor(objects int) objectIndex {
-	x := newObjectIndex()
+func newObjectIndexFor(objects int, w writing) objectIndex {
+	x := newObjectIndex(w)
 	if objects <= maxIndex/2 {
 		return x
 	}
@@ -58,7 +59,8 @@ func newObjectIndexFor(objects int) objectIndex {
 	for 3*objects > 2*pageSlots<<depth {
 		depth++
 	}
-	x.makePages(depth, writing{})
+	arena.FreeSlice(w.memory, x.small)
+	x.makePages(depth, w)
 	return x
 }
 
@@ -66,10 +68,16 @@ func newObjectIndexFor(objects int) objectIndex {
 // bits of a hash.
 func (x *objectIndex) makePages(depth uint, w writing) {
 	x.small, x.used, x.made, x.shift = nil, 0, w.generation, hashBits-depth
-	x.pages = make([]*indexPage, 1<<depth)
+	x.pages = arena.Make[*indexPage](w.memory, 1<<depth, 1<<depth)
 	for i := range x.pages {
-		x.pages[i] = &indexPage{made: w.generation, depth: depth}
+		x.pages[i] = newIndexPage(depth, w)
 	}
+}
+
+func newIndexPage(depth uint, w writing) *indexPage {
+	p := arena.Alloc[indexPage](w.memory)
+	p.made, p.depth = w.generation, depth
+	return p
 }
 
 func (x *objectIndex) hash(typ TypeID, id string) uint64 {
@@ -181,7 +189,7 @@ func (x *objectIndex) hasRoom(h uint64) bool {
 // own copies small, or the list of pages, if it may be pinned.
 func (x *objectIndex) own(w writing) {
 	if w.pinned && x.made != w.generation {
-		x.small, x.pages, x.made = slices.Clone(x.small), slices.Clone(x.pages), w.generation
+		x.small, x.pages, x.made = replaced(x.small, w), replaced(x.pages, w), w.generation
 	}
 }
 
@@ -192,10 +200,12 @@ func (x *objectIndex) change(h uint64, w writing) *indexPage {
 		return p
 	}
 	x.own(w)
-	c := *p
+	c := arena.Alloc[indexPage](w.memory)
+	*c = *p
 	c.made = w.generation
-	x.place(h, &c)
-	return &c
+	x.place(h, c)
+	arena.Free(w.memory, p)
+	return c
 }
 
 // place makes a page the one for all hashes that have the same first bits as h.
@@ -225,16 +235,18 @@ func (x *objectIndex) grow(objects *pages[Object], h uint64, w writing) {
 		x.split(objects, h, w)
 	case len(x.small) < maxIndex:
 		old := x.small
-		x.small, x.made = make([]indexSlot, 2*len(old)), w.generation
+		x.small, x.made = arena.Make[indexSlot](w.memory, 2*len(old), 2*len(old)), w.generation
 		for _, s := range old {
 			if s.next != 0 {
 				put(x.small, s)
 			}
 		}
+		arena.FreeSlice(w.memory, old)
 	default:
 		old := x.small
 		x.makePages(depthOfSmall, w)
 		x.distribute(objects, old)
+		arena.FreeSlice(w.memory, old)
 	}
 }
 
@@ -243,18 +255,20 @@ func (x *objectIndex) split(objects *pages[Object], h uint64, w writing) {
 	old := x.pages[h>>x.shift]
 	x.own(w)
 	if x.shift+old.depth == hashBits { // one place in the list is all that the page has
-		doubled := make([]*indexPage, 2*len(x.pages))
+		doubled := arena.Make[*indexPage](w.memory, 2*len(x.pages), 2*len(x.pages))
 		for i := range doubled {
 			doubled[i] = x.pages[i/2]
 		}
+		arena.FreeSlice(w.memory, x.pages)
 		x.pages, x.made = doubled, w.generation
 		x.shift--
 	}
 	bit := uint64(1) << (hashBits - 1 - old.depth)
 	for _, side := range [2]uint64{h &^ bit, h | bit} {
-		x.place(side, &indexPage{made: w.generation, depth: old.depth + 1})
+		x.place(side, newIndexPage(old.depth+1, w))
 	}
 	x.distribute(objects, old.slots[:])
+	arena.Free(w.memory, old)
 }
 
 // distribute puts objects into pages that are new.

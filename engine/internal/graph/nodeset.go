@@ -1,15 +1,16 @@
 package graph
 
 import (
-	"maps"
 	"slices"
+
+	"stonetown/engine/internal/arena"
 )
 
 // nodeSet is a set of nodes that is iterated far more often than changed: a list, with an
 // index of the positions once a linear search would cost too much.
 type nodeSet struct {
 	list  []Node
-	index map[Node]int
+	index *nodeTable[int]
 }
 
 // maxScanned is the length of the longest list without an index.
@@ -19,7 +20,7 @@ func (l *nodeSet) position(n Node) int {
 	if l.index == nil {
 		return slices.Index(l.list, n)
 	}
-	if i, ok := l.index[n]; ok {
+	if i, ok := l.index.find(n); ok {
 		return i
 	}
 	return -1
@@ -28,25 +29,25 @@ func (l *nodeSet) position(n Node) int {
 func (l *nodeSet) has(n Node) bool { return l.position(n) >= 0 }
 
 // add adds a node and reports whether it is new.
-func (l *nodeSet) add(n Node) bool {
+func (l *nodeSet) add(n Node, w writing) bool {
 	if l.has(n) {
 		return false
 	}
-	l.list = append(l.list, n)
+	l.list = arena.Append(w.memory, l.list, n)
 	switch {
 	case l.index != nil:
-		l.index[n] = len(l.list) - 1
+		l.index.put(n, len(l.list)-1, w)
 	case len(l.list) > maxScanned:
-		l.index = make(map[Node]int, 2*len(l.list))
+		l.index = newNodeTable[int](w)
 		for i, have := range l.list {
-			l.index[have] = i
+			l.index.put(have, i, w)
 		}
 	}
 	return true
 }
 
 // remove removes a node and reports whether the set had it.
-func (l *nodeSet) remove(n Node) bool {
+func (l *nodeSet) remove(n Node, w writing) bool {
 	i := l.position(n)
 	if i < 0 {
 		return false
@@ -55,12 +56,21 @@ func (l *nodeSet) remove(n Node) bool {
 	l.list[i] = l.list[last]
 	l.list = l.list[:last]
 	if l.index != nil {
-		delete(l.index, n)
+		l.index.remove(n, w)
 		if i != last {
-			l.index[l.list[i]] = i
+			l.index.put(l.list[i], i, w)
 		}
 	}
 	return true
 }
 
-func (l *nodeSet) copy() nodeSet { return nodeSet{slices.Clone(l.list), maps.Clone(l.index)} }
+// unpin replaces what may be pinned by a copy.
+func (l *nodeSet) unpin(w writing) {
+	l.list, l.index = replaced(l.list, w), l.index.unpinned(w)
+}
+
+// free returns the memory of the set.
+func (l *nodeSet) free(w writing) {
+	arena.FreeSlice(w.memory, l.list)
+	l.index.free(w)
+}

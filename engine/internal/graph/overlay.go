@@ -85,7 +85,7 @@ func (o *Overlay) Key(id ObjectID) Key {
 	if o.isAdded(id) {
 		return o.keys[id-o.first]
 	}
-	return o.graph.At(id).Key()
+	return o.graph.Key(id)
 }
 
 // IsRegistered reports whether an object is registered. The objects of contextual tuples

@@ -65,8 +65,17 @@ func relations(model map[tuplestore.Tuple]tuplestore.Qualifier) (n int) {
 // come and go, and the graph has what it has without pins. Readers of pins run concurrently
 // with the changes, for the race detector.
 func TestPinnedGraphStaysAsItWas(t *testing.T) {
+	for name, newGraph := range memories {
+		t.Run(name, func(t *testing.T) { testPinned(t, newGraph) })
+	}
+}
+
+// memories are where the graphs of tests can be.
+var memories = map[string]func(t *testing.T) *Graph{"heap": func(*testing.T) *Graph { return New() }}
+
+func testPinned(t *testing.T, newGraph func(t *testing.T) *Graph) {
 	for seed := range uint64(3) {
-		w := &world{rand.New(rand.NewPCG(seed, 1)), New(), map[tuplestore.Tuple]tuplestore.Qualifier{}}
+		w := &world{rand.New(rand.NewPCG(seed, 1)), newGraph(t), map[tuplestore.Tuple]tuplestore.Qualifier{}}
 		var readers sync.WaitGroup
 		places := make(chan struct{}, 3)
 		pins, partly := 0, false

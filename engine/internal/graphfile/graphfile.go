@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"stonetown/engine/internal/arena"
 	"stonetown/engine/internal/chunks"
 	"stonetown/engine/internal/graph"
 	"stonetown/tuplestore"
@@ -54,6 +55,9 @@ func Open(path string) (*Folder, error) {
 	}
 	return &Folder{path}, nil
 }
+
+// Arena returns an empty arena of at most the given number of bytes, in a file without a name.
+func (f *Folder) Arena(most int64) (*arena.Arena, error) { return arena.New(f.path, most) }
 
 // file returns the path of the file of a tenant. Its name does not depend on which characters a
 // file system allows.
@@ -135,10 +139,10 @@ func open(path string) (_ *File, err error) {
 	return &File{h, in, r}, nil
 }
 
-// Graph reads the graph. It fails with [chunks.ErrDamaged] if that is not the one that was
-// written.
-func (f *File) Graph() (*graph.Graph, error) {
-	g := graph.Read(f.r)
+// Graph reads the graph, to the heap or an arena. It fails with [chunks.ErrDamaged] if that is not
+// the one that was written.
+func (f *File) Graph(memory *arena.Arena) (*graph.Graph, error) {
+	g := graph.Read(f.r, memory)
 	if err := f.r.End(); err != nil {
 		return nil, err
 	}

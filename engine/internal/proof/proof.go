@@ -420,8 +420,8 @@ func (c *candidates) addTuples(relation graph.RelationID) error {
 		to, held := graph.Plain(plain), false
 		below, above := v.Edges(c.of, relation)
 		for _, found := range [2]graph.Edges{below, above} { // which may have the same tuple
-			q, ok := found.Qualified()[to]
-			if !ok && !found.Has(plain) {
+			q := found.Qualifier(to)
+			if q == nil && !found.Has(plain) {
 				continue
 			}
 			t := c.tuple(relation, to)

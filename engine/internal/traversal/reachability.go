@@ -249,12 +249,12 @@ func (r *Reachability) followUsersets(at int32, found *graph.Edges) (bool, error
 			return false, err
 		}
 	}
-	if found.Qualified() == nil {
+	if !found.HasQualified() {
 		return false, nil
 	}
 	of := r.places[at].object
 	for _, plain := range [2]graph.ObjectID{r.subject.Plain, r.subject.Everyone} {
-		if q, ok := found.Qualified()[graph.Plain(plain)]; ok {
+		if q := found.Qualifier(graph.Plain(plain)); q != nil {
 			switch r.view.Decide(of, q) {
 			case view.Met:
 				return true, nil
@@ -295,7 +295,7 @@ func (r *Reachability) enterUserset(at int32, us graph.Node) bool {
 		if r.subject.Named(&members) != graph.NoObject {
 			return true
 		}
-		if len(members.Usersets()) == 0 && members.Qualified() == nil {
+		if len(members.Usersets()) == 0 && !members.HasQualified() {
 			return false
 		}
 	}

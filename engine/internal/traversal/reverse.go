@@ -170,7 +170,7 @@ func (r *Reverse) followTuples(from origin, tuples []graph.BackwardEdge) {
 // mayBeQualified reports whether a tuple may have an expiry or a condition.
 func (r *Reverse) mayBeQualified(t graph.BackwardEdge) bool {
 	below, above := r.view.Edges(t.From, t.Relation)
-	return below.Qualified() != nil || above.Qualified() != nil
+	return below.HasQualified() || above.HasQualified()
 }
 
 // enter adds a set that might contain the subject, or surely does.

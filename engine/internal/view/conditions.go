@@ -149,18 +149,21 @@ func (c *conditions) evaluate(key evaluated, steps *int) Outcome {
 }
 
 func (e *ConditionError) miss(name string, missing []string) {
-	e.Conditions = insert(e.Conditions, name)
+	e.note(name)
 	for _, parameter := range missing {
 		e.Missing = insert(e.Missing, parameter)
 	}
 }
 
 func (e *ConditionError) fail(name string, err error) {
-	e.Conditions = insert(e.Conditions, name)
+	e.note(name)
 	if e.Err == nil {
 		e.Err = err
 	}
 }
+
+// note adds a condition. The error outlives the graph that has the name.
+func (e *ConditionError) note(name string) { e.Conditions = insert(e.Conditions, strings.Clone(name)) }
 
 // insert adds a string to a sorted list without duplicates.
 func insert(list []string, s string) []string {

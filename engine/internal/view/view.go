@@ -60,7 +60,7 @@ func (v *View) Key(id graph.ObjectID) graph.Key {
 	if v.Overlay != nil {
 		return v.Overlay.Key(id)
 	}
-	return v.Graph.At(id).Key()
+	return v.Graph.Key(id)
 }
 
 // Object returns the names of an object.

@@ -39,10 +39,12 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"stonetown/api/resources"
-	apiclient "stonetown/cmd/stonetown/internal/client"
+	apiclient "stonetown/client"
 	"stonetown/cmd/stonetown/internal/importer"
 	"stonetown/cmd/stonetown/internal/importer/source"
 	"stonetown/engine"
+	"stonetown/internal/definitions"
+	"stonetown/internal/notation"
 	"stonetown/schema"
 	"stonetown/tuplestore"
 )
@@ -176,11 +178,11 @@ func (r *reader) types(n *yaml.Node) error {
 			return source.Errorf(place, "%v", err)
 		}
 	}
-	definitions, err := apiclient.ParseDefinitions(text)
+	types, err := definitions.Parse(text)
 	if err != nil {
 		return source.Errorf(place, "%v", err)
 	}
-	for _, d := range definitions {
+	for _, d := range types {
 		var in resources.ResourceTypeInput
 		if err := strict.Unmarshal(d.JSON, &in); err != nil {
 			return source.Errorf(place, "resource type %s: %v", source.Quoted(d.Name), err)
@@ -222,20 +224,18 @@ func (r *reader) relations(nodes []yaml.Node) ([]engine.WriteOp, error) {
 	return ops, nil
 }
 
-var relationForm = regexp.MustCompile(`(?s)^(.+?)#([a-z][a-z0-9_]{0,62})@(.+)$`)
-
 // parseRelation parses resource#relation@subject.
 func parseRelation(text string) (engine.WriteOp, error) {
-	parts := relationForm.FindStringSubmatch(text)
-	if parts == nil {
+	object, relation, who, ok := notation.CutTuple(text)
+	if !ok {
 		return engine.WriteOp{}, fmt.Errorf("%s is not a relation: resource#relation@subject, such as document:q3#viewer@user:ann", source.Quoted(text))
 	}
-	resource, err := parseResource(parts[1])
+	resource, err := parseResource(object)
 	if err != nil {
 		return engine.WriteOp{}, err
 	}
-	subject, err := parseSubject(parts[3])
-	return engine.WriteOp{Resource: resource, Relation: parts[2], Subject: subject}, err
+	subject, err := parseSubject(who)
+	return engine.WriteOp{Resource: resource, Relation: relation, Subject: subject}, err
 }
 
 func parseResource(text string) (tuplestore.Object, error) {

@@ -1,0 +1,59 @@
+//go:build unix
+
+package arena
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// createUnnamed creates a file and removes its name.
+func createUnnamed(folder string) (*os.File, error) {
+	file, err := os.CreateTemp(folder, ".mapped-*")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(file.Name()); err != nil {
+		return nil, err
+	}
+	return file, nil
+}
+
+// mappings are the mapped segments of a file.
+type mappings struct{ all [][]byte }
+
+func (m *mappings) add(file *os.File, offset int64, size int) ([]byte, error) {
+	return m.keep(unix.Mmap(int(file.Fd()), offset, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED))
+}
+
+func (m *mappings) addAnonymous(size int) ([]byte, error) {
+	return m.keep(unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE))
+}
+
+func (m *mappings) keep(memory []byte, err error) ([]byte, error) {
+	if err == nil {
+		m.all = append(m.all, memory)
+	}
+	return memory, err
+}
+
+func (m *mappings) unmap() {
+	for _, memory := range m.all {
+		_ = unix.Munmap(memory)
+	}
+}
+
+// leavesFree checks that enough of the disk stays free: one part in share.
+func leavesFree(file *os.File, size int64, share uint64) error {
+	var s unix.Statfs_t
+	if err := unix.Fstatfs(int(file.Fd()), &s); err != nil {
+		return err
+	}
+	free, all := uint64(s.Bavail)*uint64(s.Bsize), uint64(s.Blocks)*uint64(s.Bsize)
+	if free < uint64(size)+all/share {
+		return fmt.Errorf("%w: a %dth of the disk has to stay free", ErrFull, share)
+	}
+	return nil
+}

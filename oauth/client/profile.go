@@ -1,0 +1,71 @@
+package client
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"stonetown/oauth/keys"
+)
+
+// Profile is a set of rules for an application, beyond those for all.
+type Profile string
+
+// The profiles.
+const (
+	DefaultProfile Profile = "default"
+	// FAPI2 is the FAPI 2.0 Security Profile. It fixes the settings that decide about security:
+	// a change of one is refused as long as the application has the profile.
+	FAPI2 Profile = "fapi2"
+)
+
+// fapi2Algs are the signature algorithms that FAPI 2.0 permits (Security Profile §5.4.1).
+var fapi2Algs = []string{string(keys.ES256), string(keys.PS256), string(keys.EdDSA)}
+
+// UseProfile gives the application a profile, with the settings that the profile fixes.
+func (a *Application) UseProfile(p Profile) {
+	if a.Profile = p; p != FAPI2 {
+		return
+	}
+	a.AuthMethod, a.RequirePAR, a.RequirePKCE, a.DPoPBound = PrivateKeyJWT, true, true, true
+	for _, alg := range []*keys.Alg{&a.SigningAlg, &a.IDTokenAlg} {
+		if !slices.Contains(fapi2Algs, string(*alg)) {
+			*alg = keys.ES256
+		}
+	}
+}
+
+// validateProfile refuses settings that contradict the profile.
+func (a Application) validateProfile() error {
+	locked := func(field, must string) error {
+		return &ValidationError{field, "locked", must + " with the profile fapi2"}
+	}
+	switch {
+	case a.Profile == DefaultProfile:
+		return nil
+	case a.Profile != FAPI2:
+		return &ValidationError{"profile", "unknown_value", fmt.Sprintf("must be %s or %s", DefaultProfile, FAPI2)}
+	case !a.Type.Confidential():
+		return &ValidationError{"profile", "invalid", "must be default unless the type is server or m2m, which can authenticate"}
+	case a.AuthMethod != PrivateKeyJWT:
+		return locked("token_endpoint_auth_method", "must be private_key_jwt")
+	case !a.RequirePAR:
+		return locked("require_pushed_authorization_requests", "must be true")
+	case !a.RequirePKCE:
+		return locked("require_pkce", "must be true")
+	case !a.DPoPBound:
+		return locked("dpop_bound_access_tokens", "must be true")
+	case !slices.Contains(fapi2Algs, string(a.SigningAlg)):
+		return locked("access_token_signing_alg", fmt.Sprintf("must be one of %q", fapi2Algs))
+	case !slices.Contains(fapi2Algs, string(a.IDTokenAlg)):
+		return locked("id_token_signed_response_alg", fmt.Sprintf("must be one of %q", fapi2Algs))
+	case slices.ContainsFunc(a.RedirectURIs, func(uri string) bool { return !strings.HasPrefix(uri, "https://") }):
+		return locked("redirect_uris", "must each be https")
+	}
+	return nil
+}
+
+// RotatesRefreshTokens reports whether each use of a refresh token replaces it. FAPI 2.0 forbids
+// that (Security Profile §5.3.2.1): the client is authenticated, its tokens are bound to a key,
+// and a lost response must not cost the grant.
+func (a Application) RotatesRefreshTokens() bool { return a.Profile != FAPI2 }

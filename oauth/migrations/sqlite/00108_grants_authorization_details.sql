@@ -1,0 +1,3 @@
+-- +goose Up
+-- The authorization details (RFC 9396), as JSON; empty: none.
+ALTER TABLE grants ADD COLUMN authorization_details TEXT NOT NULL DEFAULT '';
