@@ -53,8 +53,8 @@ const (
 	cacheLine      = 64
 	firstSegment   = 256 << 10
 	largestSegment = 64 << 20
-	// freeShare is the part of the disk that an arena leaves free: one part in freeShare.
-	freeShare = 10
+	// An arena leaves a tenth of the disk free, or freeBytes if that is less.
+	freeBytes = 2 << 30
 )
 
 // New returns an empty arena of at most the given number of bytes, in a file in a folder. The file
@@ -158,7 +158,7 @@ func (a *Arena) extend(size int) ([]byte, error) {
 	if a.bytes+int64(size) > a.most {
 		return nil, ErrFull
 	}
-	if err := leavesFree(a.file, int64(size), freeShare); err != nil {
+	if err := leavesFree(a.file, uint64(size), freeBytes); err != nil {
 		return nil, err
 	}
 	if err := reserve(a.file, a.bytes, int64(size)); err != nil {

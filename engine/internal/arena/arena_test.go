@@ -104,6 +104,17 @@ func TestFullArena(t *testing.T) {
 	runtime.KeepAlive(a)
 }
 
+// What has to stay free of the disk is bounded, however large the disk is.
+func TestReserveOfDisk(t *testing.T) {
+	a := newArena(t, 1<<30)
+	if err := leavesFree(a.file, 0, 0); err != nil {
+		t.Error(err)
+	}
+	if err := leavesFree(a.file, 1<<60, 0); !errors.Is(err, ErrFull) {
+		t.Errorf("room for %d bytes: %v", 1<<60, err)
+	}
+}
+
 // A nil arena is the heap.
 func TestHeap(t *testing.T) {
 	s := Append(nil, Make[int](nil, 1, 1), 7)

@@ -15,5 +15,5 @@ func (*mappings) add(*os.File, int64, int) ([]byte, error) { return nil, errors.
 func (*mappings) addAnonymous(int) ([]byte, error)         { return nil, errors.ErrUnsupported }
 func (*mappings) unmap()                                   {}
 
-func leavesFree(*os.File, int64, uint64) error { return errors.ErrUnsupported }
+func leavesFree(*os.File, uint64, uint64) error { return errors.ErrUnsupported }
 func reserve(*os.File, int64, int64) error     { return errors.ErrUnsupported }

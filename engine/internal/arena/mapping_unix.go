@@ -45,15 +45,16 @@ func (m *mappings) unmap() {
 	}
 }
 
-// leavesFree checks that enough of the disk stays free: one part in share.
-func leavesFree(file *os.File, size int64, share uint64) error {
+// leavesFree checks that a tenth of the disk stays free after growing by size, or most bytes if that
+// is less.
+func leavesFree(file *os.File, size, most uint64) error {
 	var s unix.Statfs_t
 	if err := unix.Fstatfs(int(file.Fd()), &s); err != nil {
 		return err
 	}
-	free, all := uint64(s.Bavail)*uint64(s.Bsize), uint64(s.Blocks)*uint64(s.Bsize)
-	if free < uint64(size)+all/share {
-		return fmt.Errorf("%w: a %dth of the disk has to stay free", ErrFull, share)
+	free, reserve := uint64(s.Bavail)*uint64(s.Bsize), min(uint64(s.Blocks)*uint64(s.Bsize)/10, most)
+	if free < size+reserve {
+		return fmt.Errorf("%w: %d MiB of the disk have to stay free", ErrFull, reserve>>20)
 	}
 	return nil
 }
