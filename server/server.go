@@ -58,6 +58,7 @@ import (
 	"stonetown/schema"
 	"stonetown/settings"
 	"stonetown/tuplestore/leasenode"
+	"stonetown/tuplestore/readlease"
 	"stonetown/tuplestore/sqlstore"
 	"stonetown/webhooks"
 )
@@ -115,6 +116,8 @@ type Config struct {
 	// leases.
 	LeaseAddress string
 	Lease        time.Duration
+	// LeaseClock measures the terms of read leases. Default: [readlease.Machine].
+	LeaseClock readlease.Clock
 
 	// RateLimits replace the default limits that they name.
 	RateLimits ratelimit.Limits
@@ -232,7 +235,7 @@ func (s *Server) compose(c Config) (err error) {
 		return err
 	}
 	s.Leases, err = leasenode.New(leasenode.Config{
-		Rows: sqlstore.LeaseRows{DB: s.DB}, Key: c.MasterKey.Derive("read leases"), Address: c.LeaseAddress, Lease: c.Lease, Logger: c.Logger,
+		Rows: sqlstore.LeaseRows{DB: s.DB}, Key: c.MasterKey.Derive("read leases"), Address: c.LeaseAddress, Lease: c.Lease, Clock: c.LeaseClock, Logger: c.Logger,
 	})
 	if err != nil {
 		return err

@@ -16,7 +16,11 @@ import (
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
 	"stonetown/server"
+	"stonetown/tuplestore/readlease"
 )
+
+// leaseClock measures the terms of read leases. The tests have processes with clocks that drift.
+var leaseClock readlease.Clock = readlease.Machine{}
 
 // serverConfig returns the configuration of a server that sends no messages, for commands
 // that change the database; serve completes it.
@@ -45,6 +49,7 @@ func serverConfig(config Config, log *slog.Logger) (server.Config, error) {
 		MappedBytes:      cmp.Or(config.MappedMemoryMiB<<20, -1),
 		IdleAfter:        config.IdleAfter,
 		Lease:            config.LeaseTime,
+		LeaseClock:       leaseClock,
 		HistoryRetention: config.HistoryRetention,
 		AuditRetention:   config.AuditRetention,
 

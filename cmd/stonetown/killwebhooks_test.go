@@ -24,6 +24,12 @@ import (
 // startServer is startProcess without --dev, so that there can be several on one database.
 func startServer(t *testing.T, host string, args ...string) *process {
 	t.Helper()
+	return startServerAt(t, 1, host, args...)
+}
+
+// startServerAt starts a server with a clock for read leases that runs at a rate.
+func startServerAt(t *testing.T, rate float64, host string, args ...string) *process {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -32,7 +38,7 @@ func startServer(t *testing.T, host string, args ...string) *process {
 	p.cmd = exec.Command(self, append([]string{
 		"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--allow-insecure-targets", "--rate-limits", "admin.caller=unlimited",
 	}, args...)...)
-	p.cmd.Env = append(os.Environ(), "STONETOWN_TEST_MAIN=1")
+	p.cmd.Env = append(os.Environ(), "STONETOWN_TEST_MAIN=1", fmt.Sprint("STONETOWN_TEST_CLOCK=", rate))
 	stderr, err := p.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -9,17 +9,22 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"stonetown/internal/pgtest"
+	"stonetown/tuplestore/readlease"
 )
 
 // TestMain makes the test binary act as the program.
 func TestMain(m *testing.M) {
 	if os.Getenv("STONETOWN_TEST_MAIN") != "" {
+		if rate, err := strconv.ParseFloat(os.Getenv("STONETOWN_TEST_CLOCK"), 64); err == nil {
+			leaseClock = readlease.Drifting(rate)
+		}
 		main()
 		return
 	}
