@@ -91,10 +91,10 @@ bench: build ## Measure the product and write bench.json
 	bin/stonetown-bench -server bin/stonetown -out bench.json
 
 WORKLOADS ?= docs
-# SPICEDB=127.0.0.1:50051 SPICEDB_KEY=… OPENFGA=http://127.0.0.1:8081 DATABASE_URL=postgres://…
+# SPICEDB=127.0.0.1:50051 SPICEDB_KEY=… OPENFGA=http://127.0.0.1:8081 DATABASE_URL=postgres://… LEASES=1
 bench-compare: build ## Measure Stonetown and other engines, which run empty at the given addresses
 	cd tools/compare && $(GO) run . -server ../../bin/stonetown -database-url '$(DATABASE_URL)' \
-	  -workloads '$(WORKLOADS)' -spicedb '$(SPICEDB)' -spicedb-key '$(SPICEDB_KEY)' -openfga '$(OPENFGA)' -out ../../compare
+	  $(if $(LEASES),-leases) -workloads '$(WORKLOADS)' -spicedb '$(SPICEDB)' -spicedb-key '$(SPICEDB_KEY)' -openfga '$(OPENFGA)' -out ../../compare
 
 lint: ## Check formatting, vet, staticcheck, go.mod and known vulnerabilities
 	@unformatted=$$($(tool) gofumpt -l $$(git ls-files '*.go' | grep -v '\.gen\.go$$')); \

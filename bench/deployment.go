@@ -152,7 +152,7 @@ func (d *deployment) keyFile() string { return filepath.Join(d.dir, "master.key"
 func (d *deployment) restart(ctx context.Context, more ...string) (ready time.Duration, err error) {
 	d.stop()
 	if d.served == "" {
-		served, admin, err := freeAddresses()
+		served, admin, err := FreeAddresses()
 		if err != nil {
 			return 0, err
 		}
@@ -186,8 +186,8 @@ func (d *deployment) restart(ctx context.Context, more ...string) (ready time.Du
 	}
 }
 
-// freeAddresses returns two addresses on which no process listens.
-func freeAddresses() (a, b string, err error) {
+// FreeAddresses returns two addresses on which no process listens.
+func FreeAddresses() (a, b string, err error) {
 	first, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", "", err

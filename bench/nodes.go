@@ -70,7 +70,7 @@ func (d *nodes) open(ctx context.Context, c Cluster, dir string) (err error) {
 		}
 		var args []string
 		if d.Leases {
-			listen, _, err := freeAddresses()
+			listen, _, err := FreeAddresses()
 			if err != nil {
 				return err
 			}

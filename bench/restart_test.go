@@ -31,7 +31,7 @@ func BenchmarkRestart(b *testing.B) {
 			b.Fatalf("build: %v: %s", err, out)
 		}
 	}
-	served, admin, err := freeAddresses()
+	served, admin, err := FreeAddresses()
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -22,6 +22,7 @@ import (
 
 	"stonetown/bench"
 	"stonetown/engine"
+	"stonetown/internal/netline"
 	"stonetown/internal/sqldb"
 	"stonetown/tuplestore/sqlstore"
 )
@@ -36,7 +37,7 @@ func main() {
 	fairness := flag.Bool("fairness", false, "measure one tenant's checks while another tenant does its worst, and nothing else")
 	tenants := flag.Int("tenants", 0, "measure a deployment with so many tenants beside one with a single tenant, and nothing else")
 	cluster := flag.String("cluster", "", "measure so many processes on one PostgreSQL, numbers separated by commas, with read leases and without, and nothing else")
-	latency := flag.String("latency", "2ms", "for -cluster: the time to the database and back, durations separated by commas")
+	latency := flag.String("latency", "2ms", "for -cluster: the time to the database and back, durations separated by commas; for -line: one")
 	clusterTenants := flag.Int("cluster-tenants", 100, "for -cluster: the number of tenants")
 	writes := flag.Float64("writes", 10, "for -cluster: writes per second beside the checks")
 	faults := flag.String("faults", "", "for -cluster: measure also while processes fail: kill, stop, or both, separated by a comma")
@@ -44,6 +45,7 @@ func main() {
 	postgres := flag.String("postgres", os.Getenv("STONETOWN_TEST_POSTGRES_URL"), "the PostgreSQL server on which webhooks and tenants are measured as well, and clusters; the default is set by internal/pgtest/withpg")
 	profile := flag.String("cpuprofile", "", "where to write a CPU profile of the measurement of webhooks; empty for nowhere")
 	misuse := flag.String("misuse", "", "misuse the server that is named on standard input in this way and do nothing else")
+	line := flag.String("line", "", "put a PostgreSQL server at this URL -latency away for other programs, print the URL for them, and do nothing else")
 	echoOn := flag.String("echo", "", "serve as the echo floor on this address and do nothing else")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -52,6 +54,8 @@ func main() {
 	switch {
 	case *echoOn != "":
 		err = serveEcho(*echoOn)
+	case *line != "":
+		err = serveLine(ctx, *line, *latency)
 	case *misuse != "":
 		err = bench.Misuse(ctx, *misuse, os.Stdin, os.Stdout)
 	case *fairness:
@@ -79,6 +83,29 @@ func serveEcho(address string) error {
 	}
 	fmt.Println(l.Addr())
 	return bench.ServeEcho(l)
+}
+
+// serveLine forwards connections to a PostgreSQL server until the context ends.
+func serveLine(ctx context.Context, url, latency string) error {
+	d, err := parseLatency(latency)
+	if err != nil {
+		return err
+	}
+	l, url, err := netline.Postgres(url, d)
+	if err != nil {
+		return err
+	}
+	fmt.Println(url)
+	<-ctx.Done()
+	return l.Close()
+}
+
+func parseLatency(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 || d > time.Second {
+		return 0, fmt.Errorf("-latency: %q is not a duration from 0 to 1s", text)
+	}
+	return d, nil
 }
 
 func measureFairness(ctx context.Context, server string, duration time.Duration) (err error) {
@@ -115,9 +142,9 @@ func measureCluster(ctx context.Context, processes, latencies, faults string, c 
 		c.Processes = append(c.Processes, n)
 	}
 	for text := range strings.SplitSeq(latencies, ",") {
-		d, err := time.ParseDuration(text)
-		if err != nil || d < 0 || d > time.Second {
-			return fmt.Errorf("-latency: %q is not a duration from 0 to 1s", text)
+		d, err := parseLatency(text)
+		if err != nil {
+			return err
 		}
 		c.Latencies = append(c.Latencies, d)
 	}

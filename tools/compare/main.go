@@ -24,6 +24,7 @@ var (
 	clientSecret = flag.String("client-secret", "", "its secret")
 	server       = flag.String("server", "", "the stonetown binary to start instead")
 	database     = flag.String("database-url", "", "the database of the one that is started; empty for the embedded one")
+	leases       = flag.Bool("leases", false, "whether the one that is started holds read leases")
 	spicedb      = flag.String("spicedb", "", "address of a SpiceDB, such as 127.0.0.1:50051")
 	spicedbKey   = flag.String("spicedb-key", "", "its preshared key")
 	openfga      = flag.String("openfga", "", "URL of an OpenFGA, such as http://127.0.0.1:8081")
@@ -65,6 +66,13 @@ func run(ctx context.Context) (err error) {
 		}
 		if *database != "" {
 			more = append(more, "--database-url", *database)
+		}
+		if *leases {
+			listen, _, err := bench.FreeAddresses()
+			if err != nil {
+				return err
+			}
+			more = append(more, "--lease-listen", listen)
 		}
 		target, stop, err := bench.Start(ctx, *server, dir, more...)
 		if err != nil {
