@@ -489,7 +489,7 @@ func authorizeRefuses(t *testing.T, w *world, c *client) {
 		"no response_type": {"invalid_request", url.Values{"response_type": nil}}, "implicit": {"unsupported_response_type", url.Values{"response_type": {"token"}}},
 		"no state": {"invalid_request", url.Values{"state": nil}}, "two nonces": {"invalid_request", url.Values{"nonce": {"a", "b"}}}, "long state": {"invalid_request", url.Values{"state": {long(2049)}}},
 		"no challenge": {"invalid_request", url.Values{"code_challenge": nil}}, "plain": {"invalid_request", url.Values{"code_challenge_method": {"plain"}}}, "no method": {"invalid_request", url.Values{"code_challenge_method": nil}},
-		"short challenge": {"invalid_request", url.Values{"code_challenge": {"x"}}}, "fragment": {"invalid_request", url.Values{"response_mode": {"fragment"}}}, "request": {"request_not_supported", url.Values{"request": {"x"}}},
+		"short challenge": {"invalid_request", url.Values{"code_challenge": {"x"}}}, "fragment": {"invalid_request", url.Values{"response_mode": {"fragment"}}}, "request": {"invalid_request_object", url.Values{"request": {"x"}}},
 		"request_uri": {"request_uri_not_supported", url.Values{"request_uri": {"https://app.example.com/request"}}}, "two request_uris": {"invalid_request", url.Values{"request_uri": {"x", "y"}}},
 		"scope": {"invalid_scope", url.Values{"scope": {"users:write"}}}, "malformed scope": {"invalid_scope", url.Values{"scope": {"a\"b"}}}, "audience": {"invalid_target", url.Values{"audience": {"https://other.example.com"}}},
 		"prompt": {"invalid_request", url.Values{"prompt": {"now"}}}, "none and more": {"invalid_request", url.Values{"prompt": {"none login"}}}, "max_age": {"invalid_request", url.Values{"max_age": {"-1"}}}, "max_age is no number": {"invalid_request", url.Values{"max_age": {"1h"}}},
@@ -681,7 +681,7 @@ func pushedRequests(t *testing.T, w *world, c *client) {
 		"redirect_uri": {"invalid_request", url.Values{"redirect_uri": {"https://evil.test/"}}}, "no redirect_uri": {"invalid_request", url.Values{"redirect_uri": nil}},
 		"request_uri": {"invalid_request", url.Values{"request_uri": {requestURI.(string)}}}, "another client": {"invalid_request", url.Values{"client_id": {other.id}}},
 		"PKCE": {"invalid_request", url.Values{"code_challenge": nil}}, "twice": {"invalid_request", url.Values{"scope": {"openid", "email"}}}, "implicit": {"unsupported_response_type", url.Values{"response_type": {"token"}}},
-		"scope": {"invalid_scope", url.Values{"scope": {"users:write"}}}, "audience": {"invalid_target", url.Values{"resource": {"https://other.example.com"}}}, "request": {"request_not_supported", url.Values{"request": {"x"}}},
+		"scope": {"invalid_scope", url.Values{"scope": {"users:write"}}}, "audience": {"invalid_target", url.Values{"resource": {"https://other.example.com"}}}, "request": {"invalid_request_object", url.Values{"request": {"x"}}},
 	} {
 		a := push(p, tc.changes)
 		equal(t, what, []any{a.status, a.code()}, []any{400, tc.code})

@@ -156,6 +156,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"invalid_claims_of_applications_are_refused":               configuredClaimForms,
 	"authorization_details_follow_the_engine":                  authorizationDetails,
 	"fapi2_security_profile_final":                             fapi2,
+	"request_objects_decide_and_are_signed":                    requestObjects,
 	"the_profile_of_an_application_fixes_its_settings":         profiles,
 	"an_exchanged_token_has_at_most_the_rights_of_its_subject": tokenExchange,
 	"token_exchange_follows_its_policy":                        exchangeRefuses,

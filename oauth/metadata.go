@@ -12,6 +12,7 @@ import (
 	"stonetown/oauth/dpop"
 	"stonetown/oauth/keys"
 	"stonetown/oauth/protocol"
+	"stonetown/oauth/requestobject"
 	"stonetown/oauth/scope"
 )
 
@@ -50,6 +51,7 @@ type Metadata struct {
 	BackchannelLogoutSupported        bool
 	BackchannelLogoutSessionSupported bool
 	RequestParameterSupported         bool
+	RequestObjectAlgsSupported        []string // RFC 9101 §10.5
 	RequestURIParameterSupported      bool
 	RequirePushedRequests             bool
 	UILocalesSupported                []string
@@ -108,6 +110,8 @@ func (s *Service) Metadata(ctx context.Context, tenant protocol.Tenant) (Metadat
 		PromptValuesSupported:             authorization.Prompts,
 		UILocalesSupported:                []string{"en"}, // of the hosted pages
 		ServiceDocumentation:              tenant.BaseURL + "/api/v1/openapi.yaml",
+		RequestParameterSupported:         true,
+		RequestObjectAlgsSupported:        requestobject.Algs,
 		BackchannelLogoutSupported:        true,
 		BackchannelLogoutSessionSupported: true,
 	}, nil

@@ -61,6 +61,7 @@ type metadata struct {
 	BackchannelLogoutSupported        bool     `json:"backchannel_logout_supported"`
 	BackchannelLogoutSessionSupported bool     `json:"backchannel_logout_session_supported"`
 	RequestParameterSupported         bool     `json:"request_parameter_supported"`
+	RequestObjectAlgsSupported        []string `json:"request_object_signing_alg_values_supported"`
 	RequestURIParameterSupported      bool     `json:"request_uri_parameter_supported"`
 	RequirePushedRequests             bool     `json:"require_pushed_authorization_requests"`
 	UILocalesSupported                []string `json:"ui_locales_supported"`

@@ -229,7 +229,9 @@ type ClientInformation struct {
 
 	// RegistrationClientURI Where.
 	RegistrationClientURI              string   `json:"registration_client_uri"`
+	RequestObjectSigningAlg            string   `json:"request_object_signing_alg,omitempty"`
 	RequirePushedAuthorizationRequests bool     `json:"require_pushed_authorization_requests"`
+	RequireSignedRequestObject         bool     `json:"require_signed_request_object"`
 	ResponseTypes                      []string `json:"response_types"`
 	Scope                              string   `json:"scope"`
 	SoftwareID                         string   `json:"software_id,omitempty"`
@@ -279,7 +281,9 @@ type ClientMetadata struct {
 
 	// RedirectUris Required unless `grant_types` is there without `authorization_code`. By the rules of applications' `redirect_uris`.
 	RedirectUris                       []string `json:"redirect_uris,omitempty"`
+	RequestObjectSigningAlg            string   `json:"request_object_signing_alg,omitempty"`
 	RequirePushedAuthorizationRequests bool     `json:"require_pushed_authorization_requests,omitempty"`
+	RequireSignedRequestObject         bool     `json:"require_signed_request_object,omitempty"`
 
 	// ResponseTypes `code`.
 	ResponseTypes []string `json:"response_types,omitempty"`
@@ -348,6 +352,7 @@ type Discovery struct {
 
 	// RegistrationEndpoint Where the tenant has switched registration on.
 	RegistrationEndpoint                            string   `json:"registration_endpoint,omitempty"`
+	RequestObjectSigningAlgValuesSupported          []string `json:"request_object_signing_alg_values_supported,omitempty"`
 	RequestParameterSupported                       bool     `json:"request_parameter_supported,omitempty"`
 	RequestURIParameterSupported                    bool     `json:"request_uri_parameter_supported,omitempty"`
 	RequirePushedAuthorizationRequests              bool     `json:"require_pushed_authorization_requests,omitempty"`
@@ -882,6 +887,9 @@ type AuthorizeParams struct {
 
 	// AuthorizationDetails Actions on resources that the tokens are for (RFC 9396): a list of objects with the members `type`, a resource type of the tenant, `actions` and `identifiers`, in at most 4,096 bytes and with at most 100 actions on resources. `invalid_authorization_details` if it is malformed, or a type or an action is not defined; `access_denied` if the user may not perform every action on every resource.
 	AuthorizationDetails string `form:"authorization_details,omitempty" json:"authorization_details,omitempty"`
+
+	// Request A request object (RFC 9101): a JWT with the parameters as claims, signed by the application. Parameters outside it are ignored but for `client_id`, which both must have. `invalid_request_object` if it is not valid; `request_not_supported` if it is not signed.
+	Request string `form:"request,omitempty" json:"request,omitempty"`
 
 	// DpopJkt Thumbprint of the key that the code will be exchanged with; no other will do (RFC 9449).
 	DpopJkt string `form:"dpop_jkt,omitempty" json:"dpop_jkt,omitempty"`
@@ -1536,6 +1544,19 @@ func (siw *ServerInterfaceWrapper) Authorize(w http.ResponseWriter, r *http.Requ
 			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "authorization_details"})
 		} else {
 			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "authorization_details", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "request" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "request", r.URL.Query(), &params.Request, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "request"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "request", Err: err})
 		}
 		return
 	}

@@ -57,6 +57,9 @@ type clientMetadata struct {
 	JWKSURI    string          `json:"jwks_uri,omitzero"`
 	IDTokenAlg keys.Alg        `json:"id_token_signed_response_alg"`
 
+	RequestObjectAlg     string `json:"request_object_signing_alg,omitzero"`
+	RequireRequestObject bool   `json:"require_signed_request_object"`
+
 	PostLogoutRedirectURIs           []string `json:"post_logout_redirect_uris,omitempty"`
 	BackchannelLogoutURI             string   `json:"backchannel_logout_uri,omitzero"`
 	BackchannelLogoutSessionRequired bool     `json:"backchannel_logout_session_required"`

@@ -28,7 +28,6 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/lestrrat-go/jwx/v3/jws"
 )
 
 // Type is the client_assertion_type of the assertions (RFC 7523 §2.2).
@@ -182,36 +181,13 @@ func verified(payload []byte, clientID string, names []string, longest time.Dura
 	return Assertion{ClientID: c.Subject, ID: c.TokenID, Expires: time.Unix(int64(math.Ceil(*c.Expires)), 0).UTC(), Audience: c.Audience.text}, nil
 }
 
-// open returns the payload of a JWT that was signed by one of some keys, and the algorithm. Of the header it
-// reads alg, kid and typ; keys and references to keys (jwk, jku, x5c, x5u) are ignored.
+// open returns the payload of an assertion that was signed by one of some keys, and the algorithm.
 func open(token string, keys Keys) (payload []byte, by string, err error) {
-	if len(token) > maxSize {
-		return nil, "", refused("it is too large")
+	payload, by, err = keys.Open(token, maxSize, Algs, types)
+	if known, ok := refusals[err]; ok {
+		err = known
+	} else if err != nil {
+		err = refused(err.Error())
 	}
-	message, err := jws.ParseString(token, jws.WithCompact())
-	if err != nil || len(message.Signatures()) != 1 {
-		return nil, "", refused("not a signed JWT")
-	}
-	header := message.Signatures()[0].ProtectedHeaders()
-	if header.Has(jws.CriticalKey) { // no extension is supported (RFC 7515 §4.1.11)
-		return nil, "", refused("crit is not supported")
-	}
-	typ, _ := header.Type()
-	if !slices.Contains(types, strings.TrimPrefix(strings.ToLower(typ), "application/")) {
-		return nil, "", refused("typ is not that of a client assertion")
-	}
-	alg, _ := header.Algorithm()
-	if !slices.Contains(Algs, alg.String()) {
-		return nil, "", refused("alg is not supported")
-	}
-	kid, _ := header.KeyID()
-	key, err := keys.Choose(kid, alg.String())
-	if err != nil {
-		return nil, "", refusals[err]
-	}
-	payload, err = jws.Verify([]byte(token), jws.WithKey(alg, key.Public), jws.WithCompact())
-	if err != nil {
-		return nil, "", refused("the signature is wrong")
-	}
-	return payload, alg.String(), nil
+	return payload, by, err
 }

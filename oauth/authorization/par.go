@@ -32,18 +32,11 @@ func (s *Service) Push(ctx context.Context, tenant protocol.Tenant, by client.Cr
 	}
 	params.Set("client_id", app.ClientID)
 	key, err := s.authn.ProvenKey(tenant, app, by, protocol.PushPath)
-	switch {
-	case err != nil:
+	if err != nil {
 		return "", 0, err
 	}
 	if err := s.authn.Admit(ctx, by, app.ClientID); err != nil {
 		return "", 0, err
-	}
-	switch {
-	case key != "" && params.Has("dpop_jkt") && params.Get("dpop_jkt") != key: // RFC 9449 §10.1
-		return "", 0, protocol.NewError(protocol.InvalidRequest, "dpop_jkt does not match the key of the DPoP proof")
-	case key != "":
-		params.Set("dpop_jkt", key)
 	}
 	r, _, err := s.validate(ctx, tenant, params)
 	var page *PageError
@@ -55,6 +48,10 @@ func (s *Service) Push(ctx context.Context, tenant protocol.Tenant, by client.Cr
 		return "", 0, protocol.NewError(protocol.Code(redirect.Code), redirect.Description)
 	case err != nil:
 		return "", 0, err
+	case key != "" && r.Thumbprint != "" && r.Thumbprint != key: // RFC 9449 §10.1
+		return "", 0, protocol.NewError(protocol.InvalidRequest, "dpop_jkt does not match the key of the DPoP proof")
+	case key != "":
+		r.Thumbprint = key
 	}
 	requestURI = protocol.NewToken(requestURIPrefix)
 	return requestURI, pushedTTL, s.storeRequest(ctx, tenant, requestURI, r, "", pushedTTL)
@@ -83,9 +80,11 @@ func (s *Service) pushed(ctx context.Context, tenant protocol.Tenant, params url
 	if n == 0 {
 		return r, app, refused
 	}
-	c, err := s.client(ctx, tenant, url.Values{"client_id": {r.ClientID}, "redirect_uri": {r.RedirectURI}})
+	named := url.Values{"client_id": {r.ClientID}, "redirect_uri": {r.RedirectURI}}
+	c, err := s.named(ctx, tenant, named)
 	if app = c.app; err == nil {
 		r.known = &c
+		err = redirectsTo(app, named)
 	}
 	if err == nil && app.State != client.Enabled {
 		err = r.Refusal(string(protocol.UnauthorizedClient), "the application is disabled")

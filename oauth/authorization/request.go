@@ -12,6 +12,7 @@ import (
 	"stonetown/oauth/client"
 	"stonetown/oauth/detail"
 	"stonetown/oauth/protocol"
+	"stonetown/oauth/requestobject"
 	"stonetown/oauth/saml/identityprovider"
 	"stonetown/oauth/token"
 )
@@ -122,11 +123,18 @@ func (s *Service) Authorize(ctx context.Context, tenant protocol.Tenant, params 
 
 // validate reads what the rules depend on and applies them.
 func (s *Service) validate(ctx context.Context, tenant protocol.Tenant, params url.Values) (r Request, app client.Application, err error) {
-	c, err := s.client(ctx, tenant, params)
+	c, err := s.named(ctx, tenant, params)
 	if err != nil {
 		return r, c.app, err
 	}
-	f := facts{tenant: tenant, app: c.app, params: params, requireState: c.settings.RequireState}
+	given := params
+	if params, err = s.opened(ctx, tenant, c.app, given); err == nil {
+		err = redirectsTo(c.app, params)
+	}
+	if err != nil {
+		return r, c.app, err
+	}
+	f := facts{tenant: tenant, app: c.app, params: params, signed: given.Get(requestobject.Parameter) != "", requireState: c.settings.RequireState}
 	if f.hint, err = s.hint(ctx, tenant, c.app.ClientID, params.Get("id_token_hint")); err != nil {
 		return r, c.app, err
 	}
@@ -167,17 +175,28 @@ func (s *Service) hint(ctx context.Context, tenant protocol.Tenant, clientID, ra
 	return hint{given: true, own: true, userID: c.Subject}, nil
 }
 
-// client finds the application of a request, if client and redirect URI belong together. It
-// fails with [*PageError].
-func (s *Service) client(ctx context.Context, tenant protocol.Tenant, params url.Values) (knownClient, error) {
-	for _, name := range []string{"client_id", "redirect_uri"} {
-		if len(params[name]) != 1 || params.Get(name) == "" {
-			return knownClient{}, &PageError{name + " must be given once"}
-		}
+// named finds the application of a request. It fails with [*PageError].
+func (s *Service) named(ctx context.Context, tenant protocol.Tenant, params url.Values) (knownClient, error) {
+	if err := givenOnce(params, "client_id"); err != nil {
+		return knownClient{}, err
 	}
-	c, err := s.known(ctx, tenant, &Request{ClientID: params.Get("client_id")})
-	if err == nil && !slices.Contains(c.app.RedirectURIs, params.Get("redirect_uri")) {
-		err = &PageError{"the application has not registered this redirect_uri"}
+	return s.known(ctx, tenant, &Request{ClientID: params.Get("client_id")})
+}
+
+// redirectsTo fails with [*PageError] unless the application has registered the redirect URI.
+func redirectsTo(app client.Application, params url.Values) error {
+	if err := givenOnce(params, "redirect_uri"); err != nil {
+		return err
 	}
-	return c, err
+	if !slices.Contains(app.RedirectURIs, params.Get("redirect_uri")) {
+		return &PageError{"the application has not registered this redirect_uri"}
+	}
+	return nil
+}
+
+func givenOnce(params url.Values, name string) error {
+	if len(params[name]) != 1 || params.Get(name) == "" {
+		return &PageError{name + " must be given once"}
+	}
+	return nil
 }

@@ -20,6 +20,7 @@ type facts struct {
 	tenant       protocol.Tenant
 	app          client.Application
 	params       url.Values
+	signed       bool // the parameters are those of a request object
 	requireState bool // the tenant requires the parameter state
 	hint         hint // the ID token that is given as a hint
 }
@@ -136,8 +137,8 @@ var requestRules = slices.Concat(
 		{protocol.UnauthorizedClient, "the application cannot use authorization codes", func(f facts, _ Request, _ requested) bool {
 			return !f.app.Uses(protocol.GrantAuthorizationCode)
 		}},
-		{protocol.RequestNotSupported, "request objects are not supported", func(f facts, _ Request, _ requested) bool {
-			return f.params.Has("request")
+		{protocol.InvalidRequest, "the application must sign its authorization requests (RFC 9101)", func(f facts, _ Request, _ requested) bool {
+			return f.app.RequireRequestObject && !f.signed
 		}},
 		{protocol.RequestURINotSupported, "request_uri must be that of a pushed request (RFC 9126)", func(f facts, _ Request, _ requested) bool {
 			return f.params.Get("request_uri") != ""

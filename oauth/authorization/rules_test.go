@@ -64,7 +64,7 @@ func TestRequestRules(t *testing.T) {
 		{"without codes", []func(*facts){func(f *facts) {
 			f.app.Registration = &client.Registration{GrantTypes: []string{protocol.GrantDeviceCode}}
 		}}, "unauthorized_client: the application cannot use authorization codes"},
-		{"request object", []func(*facts){set("request", "x")}, "request_not_supported: request objects are not supported"},
+		{"no request object", []func(*facts){func(f *facts) { f.app.RequireRequestObject = true }}, "invalid_request: the application must sign its authorization requests (RFC 9101)"},
 		{"request object elsewhere", []func(*facts){set("request_uri", "https://app.example.com/request")}, "request_uri_not_supported: request_uri must be that of a pushed request (RFC 9126)"},
 		{"no response_type", []func(*facts){set("response_type")}, "invalid_request: response_type is missing"},
 		{"implicit", []func(*facts){set("response_type", "token")}, "unsupported_response_type: supported: code"},
@@ -118,7 +118,7 @@ func TestRequestRulesHaveAnOrder(t *testing.T) {
 	f, last := website(), len(requestRules)
 	for _, change := range []func(*facts){
 		set("audience", "x"), set("scope", "admin"), set("max_age", "x"), set("prompt", "x"), func(f *facts) { f.hint = hint{given: true} }, set("connection", "X"), set("dpop_jkt", "x"),
-		set("code_challenge", "x"), set("state"), set("response_mode", "x"), set("response_type", "token"), set("request_uri", "x"), set("request", "x"),
+		set("code_challenge", "x"), set("state"), set("response_mode", "x"), set("response_type", "token"), set("request_uri", "x"), func(f *facts) { f.app.RequireRequestObject = true },
 		func(f *facts) { f.app.State = client.Disabled }, set("nonce", "\xff"), set("login_hint", "a", "b"), set("state", "\n"),
 	} {
 		change(&f)

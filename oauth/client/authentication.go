@@ -11,6 +11,7 @@ import (
 
 	"stonetown/internal/eventlog"
 	"stonetown/internal/id"
+	"stonetown/internal/jwks"
 	"stonetown/internal/outbound"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth/assertion"
@@ -173,17 +174,11 @@ func (s *Authenticator) asserted(ctx context.Context, tenant protocol.Tenant, ap
 	// The names of the server at all endpoints. RFC 9126 §2 requires the last one.
 	names := []string{tenant.BaseURL, tenant.BaseURL + protocol.TokenPath, tenant.BaseURL + protocol.PushPath}
 	now := s.clock()
-	keys, err := s.keys.of(ctx, app, time.Time{})
-	if err != nil {
-		return unproved{}, err
-	}
-	a, err := assertion.Verify(c.Assertion, app.ClientID, keys, names, longest, now)
-	if errors.Is(err, assertion.ErrUnknownKey) {
-		if keys, err = s.keys.of(ctx, app, now); err != nil {
-			return unproved{}, err
-		}
+	var a assertion.Assertion
+	err := s.Signed(ctx, app, func(keys jwks.Set) (err error) {
 		a, err = assertion.Verify(c.Assertion, app.ClientID, keys, names, longest, now)
-	}
+		return err
+	})
 	if refusal, ok := errors.AsType[*assertion.Refusal](err); ok {
 		return unproved{refusal.Reason, refusal.Signed}, nil
 	} else if err != nil {
@@ -217,6 +212,24 @@ func (s *Authenticator) asserted(ctx context.Context, tenant protocol.Tenant, ap
 		return nil
 	})
 	return unproved{}, nil
+}
+
+// Signed calls verify with the keys by which an application signs and, if it returns
+// [jwks.ErrUnknown] or [assertion.ErrUnknownKey], again with those that it publishes by now. It
+// returns the last error of verify.
+func (s *Authenticator) Signed(ctx context.Context, app Application, verify func(jwks.Set) error) error {
+	var since time.Time
+	for {
+		keys, err := s.keys.of(ctx, app, since)
+		if err != nil {
+			return err
+		}
+		err = verify(keys)
+		if !since.IsZero() || !errors.Is(err, assertion.ErrUnknownKey) && !errors.Is(err, jwks.ErrUnknown) {
+			return err
+		}
+		since = s.clock()
+	}
 }
 
 var (

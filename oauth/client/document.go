@@ -46,6 +46,9 @@ type Document struct {
 	IDTokenAlg  keys.Alg       `json:"id_token_signed_response_alg"`
 	GroupScopes GroupScopes    `json:"group_scopes"`
 
+	RequestObjectAlg     *string `json:"request_object_signing_alg"` // null: any
+	RequireRequestObject bool    `json:"require_signed_request_object"`
+
 	PostLogoutRedirectURIs           []string `json:"post_logout_redirect_uris"`
 	BackchannelLogoutURI             *string  `json:"backchannel_logout_uri"`
 	BackchannelLogoutSessionRequired bool     `json:"backchannel_logout_session_required"`
@@ -97,6 +100,7 @@ func (a Application) Document() Document {
 
 		Profile: a.Profile, LogoURI: document.OrNull(a.LogoURI), FirstParty: a.FirstParty, AuthMethod: a.AuthMethod, JWKS: jsontext.Value(a.JWKS), JWKSURI: document.OrNull(a.JWKSURI),
 		RequirePAR: a.RequirePAR, RequirePKCE: a.RequirePKCE, DPoPBound: a.DPoPBound, IDTokenAlg: a.IDTokenAlg, GroupScopes: a.GroupScopes,
+		RequestObjectAlg: document.OrNull(a.RequestObjectAlg), RequireRequestObject: a.RequireRequestObject,
 
 		PostLogoutRedirectURIs: a.PostLogoutRedirectURIs, BackchannelLogoutURI: document.OrNull(a.BackchannelLogoutURI),
 		BackchannelLogoutSessionRequired: a.BackchannelLogoutSessionRequired, IntrospectAll: a.IntrospectAll, Claims: a.Claims,

@@ -8,6 +8,7 @@ import (
 
 	"stonetown/oauth/assertion"
 	"stonetown/oauth/keys"
+	"stonetown/oauth/requestobject"
 )
 
 // Options are the less common settings of an application. They are stored together, as JSON.
@@ -35,6 +36,12 @@ type Options struct {
 	DPoPBound   bool        `json:"dpop_bound_access_tokens"`
 	IDTokenAlg  keys.Alg    `json:"id_token_signed_response_alg"`
 	GroupScopes GroupScopes `json:"group_scopes"`
+
+	// RequestObjectAlg is the algorithm of its request objects (RFC 9101); empty: any of
+	// [requestobject.Algs]. RequireRequestObject refuses requests without one.
+	RequestObjectAlg     string `json:"request_object_signing_alg,omitempty"`
+	RequireRequestObject bool   `json:"require_signed_request_object"`
+
 	// IntrospectAll allows the application to introspect every token of the tenant, not only
 	// those that were issued to it or name it as audience.
 	IntrospectAll bool `json:"introspect_all"`
@@ -119,6 +126,10 @@ func (o Options) validateKeys() error {
 		return &ValidationError{"jwks_uri", "invalid", "cannot be combined with jwks"}
 	case o.AuthMethod == PrivateKeyJWT && o.JWKS == nil && o.JWKSURI == "":
 		return &ValidationError{"jwks", "required", "or jwks_uri is required for private_key_jwt"}
+	case o.RequestObjectAlg != "" && !slices.Contains(requestobject.Algs, o.RequestObjectAlg):
+		return &ValidationError{"request_object_signing_alg", "unknown_value", fmt.Sprintf("must be null or one of %q", requestobject.Algs)}
+	case o.RequireRequestObject && o.JWKS == nil && o.JWKSURI == "":
+		return &ValidationError{"jwks", "required", "or jwks_uri is required for require_signed_request_object"}
 	case o.JWKS == nil:
 		return nil
 	}

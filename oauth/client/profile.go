@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"stonetown/oauth/keys"
+	"stonetown/oauth/requestobject"
 )
 
 // Profile is a set of rules for an application, beyond those for all.
@@ -28,6 +29,9 @@ func (a *Application) UseProfile(p Profile) {
 		return
 	}
 	a.AuthMethod, a.RequirePAR, a.RequirePKCE, a.DPoPBound = PrivateKeyJWT, true, true, true
+	if !slices.Contains(fapi2Algs, a.RequestObjectAlg) {
+		a.RequestObjectAlg = ""
+	}
 	for _, alg := range []*keys.Alg{&a.SigningAlg, &a.IDTokenAlg} {
 		if !slices.Contains(fapi2Algs, string(*alg)) {
 			*alg = keys.ES256
@@ -59,10 +63,23 @@ func (a Application) validateProfile() error {
 		return locked("access_token_signing_alg", fmt.Sprintf("must be one of %q", fapi2Algs))
 	case !slices.Contains(fapi2Algs, string(a.IDTokenAlg)):
 		return locked("id_token_signed_response_alg", fmt.Sprintf("must be one of %q", fapi2Algs))
+	case a.RequestObjectAlg != "" && !slices.Contains(fapi2Algs, a.RequestObjectAlg):
+		return locked("request_object_signing_alg", fmt.Sprintf("must be null or one of %q", fapi2Algs))
 	case slices.ContainsFunc(a.RedirectURIs, func(uri string) bool { return !strings.HasPrefix(uri, "https://") }):
 		return locked("redirect_uris", "must each be https")
 	}
 	return nil
+}
+
+// RequestObjectAlgs returns the algorithms by which the application may sign request objects.
+func (a Application) RequestObjectAlgs() []string {
+	switch {
+	case a.RequestObjectAlg != "":
+		return []string{a.RequestObjectAlg}
+	case a.Profile == FAPI2:
+		return fapi2Algs
+	}
+	return requestobject.Algs
 }
 
 // RotatesRefreshTokens reports whether each use of a refresh token replaces it. FAPI 2.0 forbids

@@ -60,7 +60,10 @@ func newPublishedKeys(client *outbound.Client, clock func() time.Time, log *slog
 // of returns the keys of an application; none if they cannot be fetched. since is the time at
 // which the cached keys did not suffice; zero: they were not tried.
 func (k *publishedKeys) of(ctx context.Context, app Application, since time.Time) (assertion.Keys, error) {
-	if app.JWKSURI == "" {
+	switch {
+	case app.JWKSURI == "" && app.JWKS == nil:
+		return nil, nil
+	case app.JWKSURI == "":
 		return assertion.ParseKeys(app.JWKS)
 	}
 	p := publication{app.TenantID, app.ClientID, app.JWKSURI}

@@ -68,6 +68,9 @@ type Metadata struct {
 	JWKSURI    string
 	IDTokenAlg keys.Alg
 
+	RequestObjectAlg     string
+	RequireRequestObject bool
+
 	PostLogoutRedirectURIs           []string
 	BackchannelLogoutURI             string
 	BackchannelLogoutSessionRequired bool
@@ -96,10 +99,8 @@ var unsupported = map[string]string{
 	"authorization_signed_response_alg":          "",
 	"authorization_encrypted_response_alg":       "",
 	"authorization_encrypted_response_enc":       "",
-	"request_object_signing_alg":                 "",
 	"request_object_encryption_alg":              "",
 	"request_object_encryption_enc":              "",
-	"require_signed_request_object":              "false",
 	"tls_client_certificate_bound_access_tokens": "false",
 	"default_acr_values":                         "",
 }
@@ -317,6 +318,7 @@ func (m Metadata) describe(a *Application, asked []string, registered map[string
 	a.BackchannelLogoutURI, a.BackchannelLogoutSessionRequired = m.BackchannelLogoutURI, m.BackchannelLogoutSessionRequired
 	// These may be requirements of an administrator, so the client can only add them.
 	a.RequirePAR, a.DPoPBound = a.RequirePAR || m.RequirePAR, a.DPoPBound || m.DPoPBound
+	a.RequestObjectAlg, a.RequireRequestObject = m.RequestObjectAlg, a.RequireRequestObject || m.RequireRequestObject
 	a.Registration = &Registration{
 		TokenHash:  a.Registration.TokenHash,
 		GrantTypes: scope.Intersect(a.Type.grantsOfUsers(), m.GrantTypes), DefaultMaxAge: m.DefaultMaxAge,
@@ -410,6 +412,7 @@ func (c Registered) Metadata() Metadata {
 		ClientName: a.Name, ClientURI: a.Registration.ClientURI, LogoURI: a.LogoURI, TOSURI: a.Registration.TOSURI, PolicyURI: a.Registration.PolicyURI,
 		Contacts: a.Registration.Contacts, SoftwareID: a.Registration.SoftwareID, SoftwareVersion: a.Registration.SoftwareVersion,
 		JWKS: a.JWKS, JWKSURI: a.JWKSURI, IDTokenAlg: a.IDTokenAlg,
+		RequestObjectAlg: a.RequestObjectAlg, RequireRequestObject: a.RequireRequestObject,
 		PostLogoutRedirectURIs: a.PostLogoutRedirectURIs, BackchannelLogoutURI: a.BackchannelLogoutURI, BackchannelLogoutSessionRequired: a.BackchannelLogoutSessionRequired,
 		RequirePAR: a.RequirePAR, DPoPBound: a.DPoPBound, DefaultMaxAge: a.Registration.DefaultMaxAge,
 	}

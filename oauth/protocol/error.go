@@ -48,6 +48,7 @@ const (
 	ConsentRequired         = "consent_required"
 	UnmetRequirements       = "unmet_authentication_requirements"
 	RequestNotSupported     = "request_not_supported"
+	InvalidRequestObject    = "invalid_request_object" // RFC 9101 §6
 	RequestURINotSupported  = "request_uri_not_supported"
 )
 

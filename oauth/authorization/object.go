@@ -1,0 +1,51 @@
+package authorization
+
+import (
+	"context"
+	"errors"
+	"net/url"
+
+	"stonetown/internal/jwks"
+	"stonetown/oauth/client"
+	"stonetown/oauth/protocol"
+	"stonetown/oauth/requestobject"
+)
+
+// opened returns the parameters of a request of an application: those of its request object, if there
+// is one. Then the others are ignored, even those that the object does not have (RFC 9101 §6.3). A
+// refusal is sent to the redirect URI outside the object if the application has registered that, and
+// otherwise is a [*PageError].
+func (s *Service) opened(ctx context.Context, tenant protocol.Tenant, app client.Application, given url.Values) (params url.Values, err error) {
+	object := given.Get(requestobject.Parameter)
+	if object == "" {
+		return given, nil
+	}
+	refuse := func(code, description string) error {
+		if redirectsTo(app, given) != nil {
+			return &PageError{description}
+		}
+		outer, _ := parse(facts{tenant: tenant, app: app, params: given})
+		return outer.Refusal(code, description)
+	}
+	switch {
+	case len(given[requestobject.Parameter]) > 1:
+		return nil, refuse(string(protocol.InvalidRequest), "request is given more than once")
+	case given.Get("request_uri") != "":
+		return nil, refuse(string(protocol.InvalidRequest), "request and request_uri cannot be combined")
+	}
+	err = s.authn.Signed(ctx, app, func(keys jwks.Set) (err error) {
+		by := requestobject.Client{ID: app.ClientID, Keys: keys, Algs: app.RequestObjectAlgs(), Bounded: app.Profile == client.FAPI2}
+		params, err = requestobject.Read(object, by, tenant.BaseURL, s.clock())
+		return err
+	})
+	refusal, refused := errors.AsType[*requestobject.Refusal](err)
+	switch {
+	case errors.Is(err, requestobject.ErrUnsigned):
+		err = refuse(protocol.RequestNotSupported, err.Error())
+	case errors.Is(err, jwks.ErrUnknown):
+		err = refuse(protocol.InvalidRequestObject, "the request object is signed with a key that the client has not registered")
+	case refused:
+		err = refuse(protocol.InvalidRequestObject, refusal.Error())
+	}
+	return params, err
+}
