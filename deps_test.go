@@ -73,12 +73,12 @@ const order = `
 	engine, oauth/protocol < oauth/scope, oauth/detail;
 	internal, oauth/internal/storage, oauth/protocol, oauth/revocation < oauth/keys;
 	engine/authority, oauth/requestobject, oauth/dpop, oauth/keys, oauth/scope, oauth/detail < oauth/client;
-	oauth/client < oauth/access;
+	oauth/client < oauth/access, oauth/audience;
 	oauth/access < oauth/claim;
 	oauth/claim < oauth/token;
 	internal/samlprotocol < oauth/saml/identityprovider;
-	oauth/token < oauth/grants;
-	oauth/token, oauth/saml/identityprovider < oauth/authorization;
+	oauth/token, oauth/audience < oauth/grants;
+	oauth/token, oauth/audience, oauth/saml/identityprovider < oauth/authorization;
 	oauth/authorization < oauth/saml;
 	oauth/grants, oauth/authorization < oauth;
 	oauth, tuplestore/sqlstore < oauth/oauthtest;

@@ -24,6 +24,10 @@ import (
 // scenarios test the API on every database. Each has a tenant of its own and is named by the
 // promise that it tests.
 var scenarios = map[string]func(*testing.T, *world, *client){
+	"tokens_are_for_the_resources_that_are_named":              resourceIndicators,
+	"strangers_register_clients_where_it_is_open":              openRegistration,
+	"clients_are_described_by_documents":                       clientDocuments,
+	"an_agent_acts_within_relations":                           agentActs,
 	"a_user_signs_in_at_a_provider":                            federatedSignIn,
 	"an_identity_is_linked_with_a_proof":                       federatedLinking,
 	"federated_sign_ins_are_refused":                           federatedRefusals,
@@ -1027,7 +1031,7 @@ func access(t *testing.T, w *world, c *client) {
 			}
 			tried++
 			a := c.with("").want(t, 401, "unauthenticated", method, target, body)
-			equal(t, "challenge", a.header.Get("WWW-Authenticate"), `Bearer realm="`+c.base()+`"`)
+			equal(t, "challenge", a.header.Get("WWW-Authenticate"), `Bearer realm="`+c.base()+`", resource_metadata="`+c.base()+`/.well-known/oauth-protected-resource"`)
 			for name, token := range map[string]string{
 				"garbage": "garbage", "another tenant's": other.token, "cut": c.token[:len(c.token)-2], "with a space": c.token + " x",
 				"unsigned": "eyJhbGciOiJub25lIiwidHlwIjoiYXQrand0In0." + strings.Split(c.token, ".")[1] + ".",
@@ -1048,7 +1052,7 @@ func access(t *testing.T, w *world, c *client) {
 			a = without[required].want(t, 403, "insufficient_scope", method, target, body)
 			equal(t, "required_scope", a.details()["required_scope"], required)
 			equal(t, "challenge", a.header.Get("WWW-Authenticate"),
-				`Bearer realm="`+c.base()+`", error="insufficient_scope", scope="`+required+`"`)
+				`Bearer realm="`+c.base()+`", resource_metadata="`+c.base()+`/.well-known/oauth-protected-resource", error="insufficient_scope", scope="`+required+`"`)
 			h := http.Header{"Authorization": {"Bearer " + c.token, "Bearer " + c.token}}
 			equal(t, "two tokens", c.send(t, method, target, h, nil).code(), "invalid_token")
 			h = basic(elsewhere.id, elsewhere.secret)

@@ -70,7 +70,7 @@ func boundTokens(t *testing.T, w *world, c *client) {
 	}
 	own.want(t, 403, "insufficient_scope", "GET", "/api/v1/users", nil)
 	equal(t, "challenge", own.do(t, "GET", "/api/v1/users", nil).header["Www-Authenticate"], []string{
-		`DPoP realm="` + base + `", algs="ES256 RS256 PS256 EdDSA", error="insufficient_scope", scope="users:read"`, `Bearer realm="` + base + `"`,
+		`DPoP realm="` + base + `", resource_metadata="` + base + `/.well-known/oauth-protected-resource", algs="ES256 RS256 PS256 EdDSA", error="insufficient_scope", scope="users:read"`, `Bearer realm="` + base + `", resource_metadata="` + base + `/.well-known/oauth-protected-resource"`,
 	})
 	c.with(unbound).want(t, 200, "", "GET", target, nil)
 
@@ -117,14 +117,14 @@ func boundTokens(t *testing.T, w *world, c *client) {
 	} {
 		a := get(tc.authorization, tc.proofs...)
 		equal(t, what, []any{a.status, a.code(), a.details()["reason"]}, []any{401, tc.code, tc.reason})
-		tried, other := `Bearer realm="`+base+`"`, `DPoP realm="`+base+`", algs="ES256 RS256 PS256 EdDSA"`
+		tried, other := `Bearer realm="`+base+`", resource_metadata="`+base+`/.well-known/oauth-protected-resource"`, `DPoP realm="`+base+`", resource_metadata="`+base+`/.well-known/oauth-protected-resource", algs="ES256 RS256 PS256 EdDSA"`
 		if strings.HasPrefix(tc.authorization, "DPoP") {
 			tried, other = other, tried
 		}
 		equal(t, what, a.header["Www-Authenticate"], []string{tried + `, error="` + tc.code + `"`, other})
 	}
 	equal(t, "nothing", c.with("").want(t, 401, "unauthenticated", "GET", target, nil).header["Www-Authenticate"],
-		[]string{`Bearer realm="` + base + `"`, `DPoP realm="` + base + `", algs="ES256 RS256 PS256 EdDSA"`})
+		[]string{`Bearer realm="` + base + `", resource_metadata="` + base + `/.well-known/oauth-protected-resource"`, `DPoP realm="` + base + `", resource_metadata="` + base + `/.well-known/oauth-protected-resource", algs="ES256 RS256 PS256 EdDSA"`})
 
 	// Introspection states the key.
 	said := machine.present(t, introspectPath, basic(machine.id, machine.secret), url.Values{"token": {token}}).body

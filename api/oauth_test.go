@@ -70,7 +70,7 @@ func tokenEndpoint(t *testing.T, w *world, c *client) {
 		"unknown scope":        {400, "invalid_scope", nil, with(url.Values{"scope": {"resources:read nothing"}})},
 		"scope not allowed":    {400, "invalid_scope", nil, with(url.Values{"scope": {"users:read"}})},
 		"audience not allowed": {400, "invalid_target", nil, with(url.Values{"audience": {"https://elsewhere.test"}})},
-		"two audiences":        {400, "invalid_request", nil, with(url.Values{"audience": {"https://a.test", "https://b.test"}})},
+		"two audiences":        {400, "invalid_target", nil, with(url.Values{"audience": {"https://a.test", "https://b.test"}})},
 		"public client":        {400, "unauthorized_client", nil, url.Values{"grant_type": {"client_credentials"}, "client_id": {public.id}}},
 		"too large":            {400, "invalid_request", nil, with(url.Values{"x": {long(100_000)}})},
 	} {
@@ -117,6 +117,9 @@ func discovery(t *testing.T, _ *world, c *client) {
 	equal(t, "the two documents", oidc.text, rfc8414.text)
 	equal(t, "issuer", oidc.body["issuer"], c.base())
 	equal(t, "algorithms of proofs", oidc.body["dpop_signing_alg_values_supported"], []any{"ES256", "RS256", "PS256", "EdDSA"})
+	resource := c.want(t, 200, "", "GET", "/.well-known/oauth-protected-resource", nil)
+	equal(t, "resource", []any{resource.body["resource"], resource.body["authorization_servers"], resource.body["scopes_supported"].([]any)[0]}, []any{c.base(), []any{c.base()}, "me:read"})
+	equal(t, "CORS", resource.header.Get("Access-Control-Allow-Origin"), "*")
 	// All endpoints in the document exist.
 	for member, value := range oidc.body {
 		target, ok := strings.CutPrefix(toString(value), c.base()+"/")
@@ -134,7 +137,7 @@ func discovery(t *testing.T, _ *world, c *client) {
 		t.Errorf("not the document: %.100s", yaml.text)
 	}
 	for _, target := range []string{
-		"/.well-known/jwks.json", "/.well-known/openid-configuration", "/.well-known/oauth-authorization-server",
+		"/.well-known/jwks.json", "/.well-known/openid-configuration", "/.well-known/oauth-authorization-server", "/.well-known/oauth-protected-resource",
 		"/.well-known/authzen-configuration", "/api/v1/openapi.yaml", "/api/v1/openapi.json", "/api/v1/collection.json",
 	} {
 		tag := c.want(t, 200, "", "GET", target, nil).header.Get("ETag")

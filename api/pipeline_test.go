@@ -472,7 +472,7 @@ func tenantSettings(t *testing.T, w *world, c *client) {
 			"rate_limits": object{"authz.caller": "5/min", "token.ip": "unlimited"}, "password_policy": policy,
 			"mfa_policy": object{"mode": "optional", "kinds": []any{"sms", "totp", "webauthn"}}, "session": object{"idle_s": 86400.0, "absolute_s": 2592000.0},
 			"sign_up": "open", "require_verified_email": true,
-			"dcr_mode": "off", "require_state": true, "refresh_reuse_leeway_s": 0.0, "refresh_family_max_s": 7776000.0, "previous_secret_ttl_s": 259200.0, "client_assertion_max_s": 3600.0,
+			"dcr_mode": "off", "client_id_documents": "off", "client_id_document_hosts": []any{}, "require_state": true, "refresh_reuse_leeway_s": 0.0, "refresh_family_max_s": 7776000.0, "previous_secret_ttl_s": 259200.0, "client_assertion_max_s": 3600.0,
 			"token_defaults": object{"access_token_ttl_s": 3600.0, "refresh_token_ttl_s": 2592000.0}, "trusted_origins": []any{},
 		},
 		"changes": object{"rate_limits": []any{
@@ -536,7 +536,7 @@ func tenantSettings(t *testing.T, w *world, c *client) {
 	for bad, field := range map[string]string{
 		`{"token_defaults":1}`: "token_defaults", `{"token_defaults":{"access_token_ttl_s":59}}`: "token_defaults/access_token_ttl_s", `{"token_defaults":{"refresh_token_ttl_s":299}}`: "token_defaults/refresh_token_ttl_s",
 		`{"trusted_origins":"x"}`: "trusted_origins", `{"trusted_origins":["https://*.example.com"]}`: "trusted_origins",
-		`{"dcr_mode":"open"}`: "dcr_mode", `{"dcr_mode":1}`: "dcr_mode", `{"require_state":"no"}`: "require_state",
+		`{"dcr_mode":"anyone"}`: "dcr_mode", `{"dcr_mode":1}`: "dcr_mode", `{"client_id_documents":"on"}`: "client_id_documents", `{"client_id_document_hosts":["*.example.com"]}`: "client_id_document_hosts", `{"client_id_document_hosts":"x"}`: "client_id_document_hosts", `{"require_state":"no"}`: "require_state",
 		`{"refresh_reuse_leeway_s":61}`: "refresh_reuse_leeway_s", `{"refresh_reuse_leeway_s":-1}`: "refresh_reuse_leeway_s", `{"refresh_reuse_leeway_s":1.5}`: "refresh_reuse_leeway_s",
 		`{"refresh_family_max_s":299}`: "refresh_family_max_s", `{"refresh_family_max_s":31536001}`: "refresh_family_max_s", `{"previous_secret_ttl_s":604801}`: "previous_secret_ttl_s",
 		`{"client_assertion_max_s":59}`: "client_assertion_max_s", `{"client_assertion_max_s":3601}`: "client_assertion_max_s",

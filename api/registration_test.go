@@ -119,7 +119,7 @@ func registrationMode(t *testing.T, w *world, c *client) {
 	// Callers that may register.
 	form := object{"redirect_uris": []any{callback}}
 	a := c.with("").want(t, 401, "unauthenticated", "POST", registerPath, form)
-	equal(t, "challenge", a.header.Get("WWW-Authenticate"), `Bearer realm="`+c.base()+`"`)
+	equal(t, "challenge", a.header.Get("WWW-Authenticate"), `Bearer realm="`+c.base()+`", resource_metadata="`+c.base()+`/.well-known/oauth-protected-resource"`)
 	other := w.tenant(t, "registration-mode-other")
 	for what, token := range map[string]string{"garbage": "x", "another tenant's": other.token, "a registration access token": r.token} {
 		a := c.with(token).want(t, 401, "invalid_token", "POST", registerPath, form)

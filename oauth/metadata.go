@@ -29,6 +29,7 @@ type Metadata struct {
 	EndSessionEndpoint                string
 	JWKSURI                           string
 	RegistrationEndpoint              string // empty: there is none
+	ClientIDDocumentsSupported        bool
 	ScopesSupported                   []string
 	ResponseTypesSupported            []string
 	ResponseModesSupported            []string
@@ -89,6 +90,7 @@ func (s *Service) Metadata(ctx context.Context, tenant protocol.Tenant) (Metadat
 		EndSessionEndpoint:                tenant.BaseURL + protocol.EndSessionPath,
 		JWKSURI:                           tenant.BaseURL + protocol.JWKSPath,
 		RegistrationEndpoint:              registration,
+		ClientIDDocumentsSupported:        settings.ClientIDDocuments != client.DocumentsOff,
 		ScopesSupported:                   append(append([]string{}, scope.OIDC...), scope.Builtin...),
 		ResponseTypesSupported:            []string{protocol.ResponseTypeCode},
 		ResponseModesSupported:            authorization.ResponseModes,
@@ -115,6 +117,28 @@ func (s *Service) Metadata(ctx context.Context, tenant protocol.Tenant) (Metadat
 		BackchannelLogoutSupported:        true,
 		BackchannelLogoutSessionSupported: true,
 	}, nil
+}
+
+// ProtectedResource describes the API of a tenant as a resource (RFC 9728 §2).
+type ProtectedResource struct {
+	Resource                    string   `json:"resource"`
+	AuthorizationServers        []string `json:"authorization_servers"`
+	ScopesSupported             []string `json:"scopes_supported"`
+	BearerMethodsSupported      []string `json:"bearer_methods_supported"`
+	ResourceName                string   `json:"resource_name"`
+	ResourceDocumentation       string   `json:"resource_documentation"`
+	DPoPSigningAlgs             []string `json:"dpop_signing_alg_values_supported"`
+	DPoPBoundAccessTokensNeeded bool     `json:"dpop_bound_access_tokens_required"`
+}
+
+// ProtectedResource returns the metadata of a tenant's API, whose tokens name the address of the
+// tenant as audience.
+func (s *Service) ProtectedResource(tenant protocol.Tenant) ProtectedResource {
+	return ProtectedResource{
+		Resource: tenant.BaseURL, AuthorizationServers: []string{tenant.BaseURL}, ScopesSupported: scope.Builtin,
+		BearerMethodsSupported: []string{"header"}, ResourceName: "Stonetown", ResourceDocumentation: tenant.BaseURL + "/api/v1/openapi.yaml",
+		DPoPSigningAlgs: dpop.Algs,
+	}
 }
 
 // claimsSupported returns the claims of tokens and of the UserInfo endpoint, with those that are

@@ -12,6 +12,7 @@ import (
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth/access"
+	"stonetown/oauth/audience"
 	"stonetown/oauth/authorization"
 	"stonetown/oauth/claim"
 	"stonetown/oauth/client"
@@ -120,7 +121,7 @@ func New(c Config) (*Service, error) {
 		Relations: c.Relations, Details: s.details, Clock: c.Clock,
 	})
 	s.Authorization = authorization.New(authorization.Config{
-		DB: c.DB, Clients: s.Authenticator, Keys: s.Keys, Access: s.Access, Details: s.details, Tokens: s.Tokens, Jobs: c.Jobs, Outbound: c.Outbound,
+		DB: c.DB, Registry: s.Clients, Clients: s.Authenticator, Keys: s.Keys, Access: s.Access, Details: s.details, Audiences: audience.NewChecker(c.Relations), Tokens: s.Tokens, Jobs: c.Jobs, Outbound: c.Outbound,
 		Tenants: c.Tenants, Clock: c.Clock,
 	})
 	return s, nil

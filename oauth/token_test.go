@@ -192,7 +192,8 @@ func TestAudience(t *testing.T) {
 		"another tenant's":           {scoped, []string{tenantB.BaseURL}, protocol.InvalidTarget},
 		"not exactly":                {plainOther, []string{other + "/"}, protocol.InvalidTarget},
 		"empty":                      {plainOther, []string{""}, protocol.InvalidTarget},
-		"several":                    {plainOther, []string{other, tenantA.BaseURL}, protocol.InvalidRequest},
+		"several":                    {plainOther, []string{other, tenantA.BaseURL, other}, []any{other, tenantA.BaseURL}},
+		"one of them another's":      {plainOther, []string{other, tenantB.BaseURL}, protocol.InvalidTarget},
 	} {
 		app, secret := w.application(tenantA, test.app)
 		req := request(app, secret)

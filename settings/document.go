@@ -17,14 +17,16 @@ type Document struct {
 	SignUp               identity.SignUp `json:"sign_up"`
 	RequireVerifiedEmail bool            `json:"require_verified_email"`
 
-	DCRMode             client.DCRMode   `json:"dcr_mode"`
-	RequireState        bool             `json:"require_state"`
-	RefreshReuseLeewayS int              `json:"refresh_reuse_leeway_s"`
-	RefreshFamilyMaxS   int              `json:"refresh_family_max_s"`
-	PreviousSecretTTLS  int              `json:"previous_secret_ttl_s"`
-	ClientAssertionMaxS int              `json:"client_assertion_max_s"`
-	TokenDefaults       client.Lifetimes `json:"token_defaults"`
-	TrustedOrigins      []string         `json:"trusted_origins"`
+	DCRMode               client.DCRMode      `json:"dcr_mode"`
+	ClientIDDocuments     client.DocumentMode `json:"client_id_documents"`
+	ClientIDDocumentHosts []string            `json:"client_id_document_hosts"`
+	RequireState          bool                `json:"require_state"`
+	RefreshReuseLeewayS   int                 `json:"refresh_reuse_leeway_s"`
+	RefreshFamilyMaxS     int                 `json:"refresh_family_max_s"`
+	PreviousSecretTTLS    int                 `json:"previous_secret_ttl_s"`
+	ClientAssertionMaxS   int                 `json:"client_assertion_max_s"`
+	TokenDefaults         client.Lifetimes    `json:"token_defaults"`
+	TrustedOrigins        []string            `json:"trusted_origins"`
 }
 
 // PasswordPolicy bounds the length of passwords, in characters.
@@ -57,6 +59,7 @@ func (s Settings) Document() Document {
 		SignUp:         u.SignUp, RequireVerifiedEmail: u.RequireVerifiedEmail,
 
 		DCRMode: a.DCRMode, RequireState: a.RequireState,
+		ClientIDDocuments: a.ClientIDDocuments, ClientIDDocumentHosts: a.ClientIDDocumentHosts,
 		RefreshReuseLeewayS: a.RefreshReuseLeewayS, RefreshFamilyMaxS: a.RefreshFamilyMaxS, PreviousSecretTTLS: a.PreviousSecretTTLS,
 		ClientAssertionMaxS: a.ClientAssertionMaxS,
 		TokenDefaults:       a.Tokens, TrustedOrigins: a.TrustedOrigins,

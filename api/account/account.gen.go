@@ -454,6 +454,9 @@ type FlowRead struct {
 			Name    string  `json:"name"`
 		} `json:"client"`
 
+		// ClientHost The host of the document that describes the application, if its client_id is a URL. It is all that is known of who made the application: show it.
+		ClientHost *string `json:"client_host"`
+
 		// Connections The federation connections at which the user can sign in.
 		Connections []ConnectionChoice `json:"connections"`
 

@@ -46,7 +46,7 @@ func (h *Handlers) GetFlow(ctx context.Context, request GetFlowRequestObject) (G
 	}
 	body := FlowRead{Meta: meta(info)}
 	d := &body.Data
-	d.Client.Name, d.Client.LogoURI = app.Name, document.OrNull(app.LogoURI)
+	d.Client.Name, d.Client.LogoURI, d.ClientHost = app.Name, document.OrNull(app.LogoURI), document.OrNull(app.HostOfDocument())
 	d.Scopes, d.GroupScopes, d.Prompt = append([]string{}, pending.Request.Scopes...), []string{}, append([]string{}, pending.Request.Prompt...)
 	d.AuthorizationDetails = append([]detail.Detail{}, pending.Request.Details...)
 	d.LoginHint, d.Status, d.ExpiresAt = document.OrNull(pending.Request.LoginHint), "sign_in_required", document.Timestamp(pending.ExpiresAt)

@@ -39,6 +39,7 @@ type metadata struct {
 	EndSessionEndpoint                string   `json:"end_session_endpoint"`
 	JWKSURI                           string   `json:"jwks_uri"`
 	RegistrationEndpoint              string   `json:"registration_endpoint,omitzero"`
+	ClientIDDocumentsSupported        bool     `json:"client_id_metadata_document_supported"`
 	ScopesSupported                   []string `json:"scopes_supported"`
 	ResponseTypesSupported            []string `json:"response_types_supported"`
 	ResponseModesSupported            []string `json:"response_modes_supported"`
@@ -85,4 +86,14 @@ func (h *Handlers) GetAuthorizationServer(w http.ResponseWriter, r *http.Request
 // GetOpenIDConfiguration serves the same document at the address of OpenID Connect.
 func (h *Handlers) GetOpenIDConfiguration(w http.ResponseWriter, r *http.Request) {
 	h.GetAuthorizationServer(w, r)
+}
+
+// GetProtectedResource serves the metadata of the API as a resource (RFC 9728).
+func (h *Handlers) GetProtectedResource(w http.ResponseWriter, r *http.Request) {
+	body, err := json.Marshal(h.Describer.ProtectedResource(tenantOf(r)))
+	if err != nil {
+		h.Server.Fail(w, r, err)
+		return
+	}
+	web.Document{Body: body, MediaType: "application/json", CacheControl: "public, max-age=300"}.Serve(w, r)
 }

@@ -330,12 +330,15 @@ type Discovery struct {
 	AcrValuesSupported []string `json:"acr_values_supported,omitempty"`
 
 	// AuthorizationDetailsTypesSupported The resource types of the tenant (RFC 9396).
-	AuthorizationDetailsTypesSupported                 []string `json:"authorization_details_types_supported,omitempty"`
-	AuthorizationEndpoint                              string   `json:"authorization_endpoint,omitempty"`
-	AuthorizationResponseIssParameterSupported         bool     `json:"authorization_response_iss_parameter_supported,omitempty"`
-	BackchannelLogoutSessionSupported                  bool     `json:"backchannel_logout_session_supported,omitempty"`
-	BackchannelLogoutSupported                         bool     `json:"backchannel_logout_supported,omitempty"`
-	ClaimsSupported                                    []string `json:"claims_supported,omitempty"`
+	AuthorizationDetailsTypesSupported         []string `json:"authorization_details_types_supported,omitempty"`
+	AuthorizationEndpoint                      string   `json:"authorization_endpoint,omitempty"`
+	AuthorizationResponseIssParameterSupported bool     `json:"authorization_response_iss_parameter_supported,omitempty"`
+	BackchannelLogoutSessionSupported          bool     `json:"backchannel_logout_session_supported,omitempty"`
+	BackchannelLogoutSupported                 bool     `json:"backchannel_logout_supported,omitempty"`
+	ClaimsSupported                            []string `json:"claims_supported,omitempty"`
+
+	// ClientIDMetadataDocumentSupported Whether a `client_id` may be the URL of a client ID metadata document (`client_id_documents` of the settings).
+	ClientIDMetadataDocumentSupported                  bool     `json:"client_id_metadata_document_supported,omitempty"`
 	CodeChallengeMethodsSupported                      []string `json:"code_challenge_methods_supported,omitempty"`
 	DeviceAuthorizationEndpoint                        string   `json:"device_authorization_endpoint,omitempty"`
 	DpopSigningAlgValuesSupported                      []string `json:"dpop_signing_alg_values_supported,omitempty"`
@@ -1206,6 +1209,9 @@ type ServerInterface interface {
 	// GetAuthorizationServer Discovery (RFC 8414), the same document
 	// (GET /.well-known/oauth-authorization-server)
 	GetAuthorizationServer(w http.ResponseWriter, r *http.Request)
+	// GetProtectedResource The API as a protected resource (RFC 9728)
+	// (GET /.well-known/oauth-protected-resource)
+	GetProtectedResource(w http.ResponseWriter, r *http.Request)
 	// GetOpenIDConfiguration Discovery (OpenID Connect)
 	// (GET /.well-known/openid-configuration)
 	GetOpenIDConfiguration(w http.ResponseWriter, r *http.Request)
@@ -1308,6 +1314,20 @@ func (siw *ServerInterfaceWrapper) GetAuthorizationServer(w http.ResponseWriter,
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetAuthorizationServer(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetProtectedResource operation middleware
+func (siw *ServerInterfaceWrapper) GetProtectedResource(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetProtectedResource(w, r)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -2279,6 +2299,8 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 	r.HandleFunc(options.BaseURL+"/.well-known/jwks.json", wrapper.GetKeys).Methods(http.MethodGet)
 
 	r.HandleFunc(options.BaseURL+"/.well-known/oauth-authorization-server", wrapper.GetAuthorizationServer).Methods(http.MethodGet)
+
+	r.HandleFunc(options.BaseURL+"/.well-known/oauth-protected-resource", wrapper.GetProtectedResource).Methods(http.MethodGet)
 
 	r.HandleFunc(options.BaseURL+"/.well-known/openid-configuration", wrapper.GetOpenIDConfiguration).Methods(http.MethodGet)
 

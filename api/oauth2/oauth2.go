@@ -65,6 +65,7 @@ type Keys interface {
 // Describer is the part of [oauth.Service] that the operations use.
 type Describer interface {
 	Metadata(ctx context.Context, t protocol.Tenant) (oauth.Metadata, error)
+	ProtectedResource(t protocol.Tenant) oauth.ProtectedResource
 }
 
 // Handlers implements the operations. It is safe for concurrent use.

@@ -89,17 +89,22 @@ func (h *Handlers) RegisterClient(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *Handlers) registerClient(w http.ResponseWriter, r *http.Request) error {
-	if err := h.registrationOn(r); err != nil {
+	mode, err := h.registrationOn(r)
+	if err != nil {
 		return err
 	}
-	if err := h.Server.Authorize(w, r, initialAccess, ratelimit.Token); err != nil {
-		return err
+	by := ""
+	if mode != client.DCROpen || len(r.Header["Authorization"]) > 0 {
+		if err := h.Server.Authorize(w, r, initialAccess, ratelimit.Token); err != nil {
+			return err
+		}
+		by = web.InfoOf(r.Context()).Principal.Subject
 	}
 	said, err := readMetadata(w, r)
 	if err != nil {
 		return err
 	}
-	c, err := h.Clients.Register(r.Context(), tenantOf(r), said, web.InfoOf(r.Context()).Principal.Subject)
+	c, err := h.Clients.Register(r.Context(), tenantOf(r), said, by)
 	if err != nil {
 		return err
 	}
@@ -155,18 +160,18 @@ func (h *Handlers) DeleteClient(w http.ResponseWriter, r *http.Request, clientID
 }
 
 // registrationOn responds with 404 if the tenant has not enabled registration.
-func (h *Handlers) registrationOn(r *http.Request) error {
+func (h *Handlers) registrationOn(r *http.Request) (client.DCRMode, error) {
 	settings, err := h.Clients.Settings(r.Context(), web.InfoOf(r.Context()).Tenant.ID)
 	if err == nil && settings.DCRMode == client.DCROff {
 		err = web.NotFound()
 	}
-	return err
+	return settings.DCRMode, err
 }
 
 // managed returns the application of a request to manage a client, with its registration
 // access token, and counts the request for the application, which becomes the actor.
 func (h *Handlers) managed(w http.ResponseWriter, r *http.Request, clientID string) (a client.Application, raw string, err error) {
-	if err := h.registrationOn(r); err != nil {
+	if _, err := h.registrationOn(r); err != nil {
 		return a, "", err
 	}
 	if header := r.Header["Authorization"]; len(header) == 1 {

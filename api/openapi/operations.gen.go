@@ -8,6 +8,7 @@ var operations = []web.Operation{
 	{ID: "getAuthZENConfiguration", Method: "GET", Path: "/.well-known/authzen-configuration", Tag: "authzen", RateLimit: "none"},
 	{ID: "getKeys", Method: "GET", Path: "/.well-known/jwks.json", Tag: "discovery", RateLimit: "none"},
 	{ID: "getAuthorizationServer", Method: "GET", Path: "/.well-known/oauth-authorization-server", Tag: "discovery", RateLimit: "none"},
+	{ID: "getProtectedResource", Method: "GET", Path: "/.well-known/oauth-protected-resource", Tag: "discovery", RateLimit: "none"},
 	{ID: "getOpenIDConfiguration", Method: "GET", Path: "/.well-known/openid-configuration", Tag: "discovery", RateLimit: "none"},
 	{ID: "evaluate", Method: "POST", Path: "/access/v1/evaluation", Tag: "authzen", Scope: "resources:read", MediaType: "application/json", RateLimit: "authz"},
 	{ID: "evaluateMany", Method: "POST", Path: "/access/v1/evaluations", Tag: "authzen", Scope: "resources:read", MediaType: "application/json", RateLimit: "authz"},

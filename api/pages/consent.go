@@ -12,6 +12,7 @@ import (
 // consentRequest is the request of an application, as pages show it.
 type consentRequest struct {
 	Flow, Client, Logo, Person string // Flow is the id of the authorization request, or the code of a device
+	Host                       string // that vouches for the client; empty: the tenant does
 	Wants, ByGroups, Details   []string
 }
 
@@ -88,6 +89,7 @@ func (page *consentRequest) read(wants object) {
 	client, _ := wants["client"].(object)
 	page.Client, _ = client["name"].(string)
 	page.Logo, _ = client["logo_uri"].(string)
+	page.Host, _ = wants["client_host"].(string)
 	said, _ := wants["scope_descriptions"].(object)
 	page.Details = describeDetails(wants["authorization_details"])
 	page.Wants, page.ByGroups = describe(wants["scopes"], said), describe(wants["group_scopes"], said)

@@ -12,16 +12,26 @@ import (
 
 // ofApplications are the settings of applications and their tokens.
 var ofApplications = members[client.Settings]{
-	"dcr_mode":               word([]string{string(client.DCROff), string(client.DCRInitialAccessToken)}, func(s *client.Settings) *string { return (*string)(&s.DCRMode) }),
-	"require_state":          flag(func(s *client.Settings) *bool { return &s.RequireState }),
-	"refresh_reuse_leeway_s": seconds(0, client.MostRefreshReuseLeeway, func(s *client.Settings) *int { return &s.RefreshReuseLeewayS }),
-	"refresh_family_max_s":   seconds(client.LeastRefreshFamily, client.MostRefreshFamily, func(s *client.Settings) *int { return &s.RefreshFamilyMaxS }),
-	"previous_secret_ttl_s":  seconds(0, client.MostPreviousSecretTTL, func(s *client.Settings) *int { return &s.PreviousSecretTTLS }),
-	"client_assertion_max_s": seconds(client.LeastClientAssertion, client.MostClientAssertion, func(s *client.Settings) *int { return &s.ClientAssertionMaxS }),
+	"dcr_mode":                 word([]string{string(client.DCROff), string(client.DCRInitialAccessToken), string(client.DCROpen)}, func(s *client.Settings) *string { return (*string)(&s.DCRMode) }),
+	"client_id_documents":      word(client.DocumentModes, func(s *client.Settings) *string { return (*string)(&s.ClientIDDocuments) }),
+	"client_id_document_hosts": set(readHosts, func(s *client.Settings) *[]string { return &s.ClientIDDocumentHosts }),
+	"require_state":            flag(func(s *client.Settings) *bool { return &s.RequireState }),
+	"refresh_reuse_leeway_s":   seconds(0, client.MostRefreshReuseLeeway, func(s *client.Settings) *int { return &s.RefreshReuseLeewayS }),
+	"refresh_family_max_s":     seconds(client.LeastRefreshFamily, client.MostRefreshFamily, func(s *client.Settings) *int { return &s.RefreshFamilyMaxS }),
+	"previous_secret_ttl_s":    seconds(0, client.MostPreviousSecretTTL, func(s *client.Settings) *int { return &s.PreviousSecretTTLS }),
+	"client_assertion_max_s":   seconds(client.LeastClientAssertion, client.MostClientAssertion, func(s *client.Settings) *int { return &s.ClientAssertionMaxS }),
 
 	"token_defaults/access_token_ttl_s":  seconds(client.LeastAccessTokenTTL, client.MostAccessTokenTTL, func(s *client.Settings) *int { return &s.Tokens.AccessS }),
 	"token_defaults/refresh_token_ttl_s": seconds(client.LeastRefreshTokenTTL, client.MostRefreshTokenTTL, func(s *client.Settings) *int { return &s.Tokens.RefreshS }),
 	"trusted_origins":                    set(readOrigins, func(s *client.Settings) *[]string { return &s.TrustedOrigins }),
+}
+
+func readHosts(v *web.Validation, field string, value jsontext.Value, into *[]string) {
+	if json.Unmarshal(value, into) != nil {
+		v.Add(field, "type_invalid", "must be a list of strings, or null")
+	} else if err := client.ValidateDocumentHosts(*into); err != nil {
+		v.Add(field, "invalid", "are refused: "+err.Error())
+	}
 }
 
 func readOrigins(v *web.Validation, field string, value jsontext.Value, into *[]string) {
@@ -39,7 +49,7 @@ func seconds(least, most time.Duration, of func(*client.Settings) *int) member[c
 // applicationsOf reads the members of a patch that are about applications.
 func applicationsOf(form *SettingsPatch) (change func(*client.Settings), err error) {
 	return ofApplications.read(map[string]jsontext.Value{
-		"dcr_mode": form.DcrMode, "require_state": form.RequireState, "refresh_reuse_leeway_s": form.RefreshReuseLeewayS,
+		"dcr_mode": form.DcrMode, "client_id_documents": form.ClientIDDocuments, "client_id_document_hosts": form.ClientIDDocumentHosts, "require_state": form.RequireState, "refresh_reuse_leeway_s": form.RefreshReuseLeewayS,
 		"refresh_family_max_s": form.RefreshFamilyMaxS, "previous_secret_ttl_s": form.PreviousSecretTTLS,
 		"client_assertion_max_s": form.ClientAssertionMaxS,
 		"token_defaults":         form.TokenDefaults, "trusted_origins": form.TrustedOrigins,

@@ -158,6 +158,12 @@ type SettingsPatch struct {
 	// ClientAssertionMaxS Default: 3,600.
 	ClientAssertionMaxS jsontext.Value `json:"client_assertion_max_s,omitempty"`
 
+	// ClientIDDocumentHosts Default: none.
+	ClientIDDocumentHosts jsontext.Value `json:"client_id_document_hosts,omitempty"`
+
+	// ClientIDDocuments Default: `off`.
+	ClientIDDocuments jsontext.Value `json:"client_id_documents,omitempty"`
+
 	// DcrMode Default: `off`.
 	DcrMode jsontext.Value `json:"dcr_mode,omitempty"`
 

@@ -12,7 +12,7 @@ import (
 // challenge returns WWW-Authenticate fields: of the scheme in the request, with the error, and
 // of the other one (RFC 6750 §3, RFC 9449 §7.1). params, if any, begin with a comma.
 func (info *RequestInfo) challenge(scheme, params string) http.Header {
-	realm := ` realm="` + info.Tenant.BaseURL + `"`
+	realm := ` realm="` + info.Tenant.BaseURL + `", resource_metadata="` + info.Tenant.BaseURL + protocol.ProtectedResourcePath + `"` // RFC 9728 §5.1
 	bearer := protocol.TokenTypeBearer + realm
 	bound := protocol.TokenTypeDPoP + realm + `, algs="` + strings.Join(dpop.Algs, " ") + `"`
 	if scheme == protocol.TokenTypeDPoP {

@@ -54,6 +54,7 @@ var runBy = map[string]string{
 	"README.md/From the terminal":              "TestReadme",
 	"README.md/Testing a model":                "TestReadme",
 	"README.md/Coming from OpenFGA or SpiceDB": "TestReadme",
+	"docs/agents.md":                           "TestAgentsGuide",
 	"docs/control-plane.md":                    "TestControlPlaneGuide",
 	"docs/modelling.md":                        "TestModellingGuide",
 	"docs/webhooks.md/Verify a delivery":       "TestReceivers",

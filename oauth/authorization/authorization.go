@@ -30,6 +30,7 @@ import (
 	"stonetown/internal/outbound"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth/access"
+	"stonetown/oauth/audience"
 	"stonetown/oauth/client"
 	"stonetown/oauth/detail"
 	"stonetown/oauth/keys"
@@ -39,37 +40,41 @@ import (
 
 // Config is the configuration of a [Service]. All fields are required.
 type Config struct {
-	DB       *sqldb.DB
-	Clients  *client.Authenticator // authenticates clients that push requests, and devices
-	Keys     *keys.Service         // signs logout tokens
-	Access   *access.Store
-	Details  *detail.Checker
-	Tokens   *token.Service // reads ID tokens that are given as hints
-	Jobs     *jobs.Queue    // sends logout tokens
-	Outbound *outbound.Client
-	Tenants  func(ctx context.Context, tenantID string) (protocol.Tenant, error)
-	Clock    func() time.Time
+	DB        *sqldb.DB
+	Registry  *client.Registry      // admits clients whose ids are URLs
+	Clients   *client.Authenticator // authenticates clients that push requests, and devices
+	Keys      *keys.Service         // signs logout tokens
+	Access    *access.Store
+	Details   *detail.Checker
+	Audiences *audience.Checker
+	Tokens    *token.Service // reads ID tokens that are given as hints
+	Jobs      *jobs.Queue    // sends logout tokens
+	Outbound  *outbound.Client
+	Tenants   func(ctx context.Context, tenantID string) (protocol.Tenant, error)
+	Clock     func() time.Time
 }
 
 // Service handles the authorization requests of any number of tenants. It is safe for
 // concurrent use.
 type Service struct {
-	db       *sqldb.DB
-	authn    *client.Authenticator
-	keys     *keys.Service
-	access   *access.Store
-	details  *detail.Checker
-	tokens   *token.Service
-	jobs     *jobs.Queue
-	outbound *outbound.Client
-	tenants  func(ctx context.Context, tenantID string) (protocol.Tenant, error)
-	clock    func() time.Time
-	record   *eventlog.Recorder
+	registry  *client.Registry
+	db        *sqldb.DB
+	authn     *client.Authenticator
+	keys      *keys.Service
+	access    *access.Store
+	details   *detail.Checker
+	audiences *audience.Checker
+	tokens    *token.Service
+	jobs      *jobs.Queue
+	outbound  *outbound.Client
+	tenants   func(ctx context.Context, tenantID string) (protocol.Tenant, error)
+	clock     func() time.Time
+	record    *eventlog.Recorder
 }
 
 // New returns the service whose state is in c.DB.
 func New(c Config) *Service {
-	s := &Service{c.DB, c.Clients, c.Keys, c.Access, c.Details, c.Tokens, c.Jobs, c.Outbound, c.Tenants, c.Clock, eventlog.NewRecorder(c.DB)}
+	s := &Service{c.Registry, c.DB, c.Clients, c.Keys, c.Access, c.Details, c.Audiences, c.Tokens, c.Jobs, c.Outbound, c.Tenants, c.Clock, eventlog.NewRecorder(c.DB)}
 	s.registerLogout(c.Jobs)
 	return s
 }

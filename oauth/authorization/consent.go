@@ -32,7 +32,25 @@ var ErrScopesNotAsked = errors.New("the application did not request all of these
 // denied the request or may not do what its authorization details state. To ask such a user for
 // consent would promise what no token has. A third-party application that asks in the background
 // (prompt=none) does not learn that before there is consent: [protocol.ConsentRequired] comes first.
+// The same holds for resources that the user may not call.
 func (s *Service) Consented(ctx context.Context, tenant protocol.Tenant, r Request, answer Answer, userID string) (Request, error) {
+	agreed, err := s.agreed(ctx, tenant, r, answer, userID)
+	refused, _ := errors.AsType[*RedirectError](err)
+	asks := refused != nil && refused.Code == protocol.ConsentRequired && !r.Prompts("none")
+	if (err == nil || asks) && r.Audience != "" {
+		c, failed := s.known(ctx, tenant, &r)
+		if failed == nil {
+			failed = s.permitted(ctx, tenant, r, c.app, token.SubjectOf(userID), protocol.AccessDenied, "the user may not call a resource of the request")
+		}
+		if failed != nil {
+			return r, failed
+		}
+	}
+	return agreed, err
+}
+
+// agreed is [Service.Consented] without resources.
+func (s *Service) agreed(ctx context.Context, tenant protocol.Tenant, r Request, answer Answer, userID string) (Request, error) {
 	ask := r.Refusal(protocol.ConsentRequired, "the user has not given consent")
 	answered := answer.UserID == userID
 	if r.Details != nil && r.Prompts("none") && !answered {
@@ -66,7 +84,7 @@ func (s *Service) Consented(ctx context.Context, tenant protocol.Tenant, r Reque
 		return r, err
 	case c.app.FirstParty:
 		return r, nil
-	case r.Details != nil, slices.Contains(r.Scopes, scope.OfflineAccess): // which require consent each time
+	case r.Details != nil, c.app.Source == client.FromDocument, slices.Contains(r.Scopes, scope.OfflineAccess): // which require consent each time
 		return r, ask
 	}
 	before, err := s.access.SelectConsent(ctx, s.db, tenant, userID, r.ClientID)

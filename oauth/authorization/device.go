@@ -11,6 +11,7 @@ import (
 	"stonetown/internal/id"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth/access"
+	"stonetown/oauth/audience"
 	"stonetown/oauth/client"
 	"stonetown/oauth/internal/storage"
 	"stonetown/oauth/protocol"
@@ -38,7 +39,7 @@ type DeviceAuthorization struct {
 type DeviceAuthorizationRequest struct {
 	client.Credentials
 	Scope    string   // the scope parameter; empty: the default
-	Audience []string // the values of the audience or resource (RFC 8707) parameter
+	Audience []string // the values of the parameters resource (RFC 8707) and audience
 }
 
 // AuthorizeDevice stores a device authorization, which its user answers on another device (RFC
@@ -55,7 +56,11 @@ func (s *Service) AuthorizeDevice(ctx context.Context, tenant protocol.Tenant, r
 	if err != nil {
 		return DeviceAuthorization{}, err
 	}
-	if _, err := client.Audience(tenant, app, req.Audience, nil); err != nil {
+	resources, err := client.Resources(req.Audience)
+	if err != nil {
+		return DeviceAuthorization{}, err
+	}
+	if _, err := s.audiences.Check(ctx, tenant, app, resources, audience.Application(app)); err != nil {
 		return DeviceAuthorization{}, err
 	}
 	d := DeviceAuthorization{DeviceCode: protocol.NewToken("dc_"), ExpiresIn: deviceCodeTTL, Interval: access.PollInterval}
@@ -63,7 +68,7 @@ func (s *Service) AuthorizeDevice(ctx context.Context, tenant protocol.Tenant, r
 	for {
 		d.UserCode = newUserCode()
 		err := s.access.AddDevice(ctx, tenant, d.DeviceCode, d.UserCode, access.Device{
-			ClientID: app.ClientID, Scopes: scopes, Audience: strings.Join(req.Audience, ""), ClientIP: eventlog.OriginOf(ctx).ClientIP, ExpiresAt: expires,
+			ClientID: app.ClientID, Scopes: scopes, Audience: strings.Join(resources, " "), ClientIP: eventlog.OriginOf(ctx).ClientIP, ExpiresAt: expires,
 		})
 		if sqldb.IsUniqueViolation(err) { // another pending device has the same code
 			continue

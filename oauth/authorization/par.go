@@ -23,6 +23,9 @@ const (
 // request_uri for the browser and its lifetime. The request_uri is valid once. Refusals are
 // [*protocol.Error].
 func (s *Service) Push(ctx context.Context, tenant protocol.Tenant, by client.Credentials, params url.Values) (requestURI string, good time.Duration, err error) {
+	if err := s.admit(ctx, tenant, by.ClientID); err != nil {
+		return "", 0, err
+	}
 	app, err := s.authn.Authenticate(ctx, tenant, &by)
 	if err != nil {
 		return "", 0, err
@@ -55,6 +58,16 @@ func (s *Service) Push(ctx context.Context, tenant protocol.Tenant, by client.Cr
 	}
 	requestURI = protocol.NewToken(requestURIPrefix)
 	return requestURI, pushedTTL, s.storeRequest(ctx, tenant, requestURI, r, "", pushedTTL)
+}
+
+// admit admits a client whose id is a URL, before it authenticates. It fails with
+// [*protocol.Error].
+func (s *Service) admit(ctx context.Context, tenant protocol.Tenant, clientID string) error {
+	err := s.registry.AdmitDocument(ctx, tenant, clientID)
+	if refused, ok := errors.AsType[*client.DocumentError](err); ok {
+		return protocol.NewError(protocol.InvalidClient, refused.Error())
+	}
+	return err
 }
 
 // pushed returns the request of a request_uri and consumes it: a request_uri is valid for its

@@ -9,12 +9,14 @@ import (
 	"strings"
 
 	"stonetown/internal/sqldb"
+	"stonetown/oauth/audience"
 	"stonetown/oauth/client"
 	"stonetown/oauth/detail"
 	"stonetown/oauth/protocol"
 	"stonetown/oauth/requestobject"
 	"stonetown/oauth/saml/identityprovider"
 	"stonetown/oauth/token"
+	"stonetown/tuplestore"
 )
 
 // Request is an authorization request whose client and redirect URI belong together (RFC 6749
@@ -34,7 +36,7 @@ type Request struct {
 	LoginHint   string   `json:"login_hint,omitempty"`
 	Connection  string   `json:"connection,omitempty"` // slug of the federation connection at which a user signs in
 	UserID      string   `json:"user,omitempty"`       // of the ID token that was given as a hint
-	Audience    string   `json:"audience"`
+	Audience    string   `json:"audience"`             // the resources, separated by spaces; empty: those of the application
 	// Details are the authorization details (RFC 9396); nil: none.
 	Details []detail.Detail `json:"authorization_details,omitempty"`
 	// ResponseMode is how the response reaches the application: empty for the query of its
@@ -141,9 +143,25 @@ func (s *Service) validate(ctx context.Context, tenant protocol.Tenant, params u
 	r, err = validate(f)
 	r.known = &c
 	if err == nil {
+		err = s.permitted(ctx, tenant, r, c.app, audience.Application(c.app), string(audience.Refused.Code), audience.Refused.Description)
+	}
+	if err == nil {
 		err = s.readDetails(ctx, tenant, &r, params)
 	}
 	return r, c.app, err
+}
+
+// Resources returns the resources of the request (RFC 8707); none: those of the application.
+func (r Request) Resources() []string { return strings.Fields(r.Audience) }
+
+// permitted refuses a request for a resource of which a subject is no caller. It fails with
+// [*RedirectError].
+func (s *Service) permitted(ctx context.Context, tenant protocol.Tenant, r Request, app client.Application, by tuplestore.Subject, code, description string) error {
+	_, err := s.audiences.Check(ctx, tenant, app, r.Resources(), by)
+	if errors.Is(err, audience.Refused) {
+		err = r.Refusal(code, description)
+	}
+	return err
 }
 
 // readDetails reads the authorization details of a request. Whether the user may do what they
@@ -178,6 +196,15 @@ func (s *Service) hint(ctx context.Context, tenant protocol.Tenant, clientID, ra
 // named finds the application of a request. It fails with [*PageError].
 func (s *Service) named(ctx context.Context, tenant protocol.Tenant, params url.Values) (knownClient, error) {
 	if err := givenOnce(params, "client_id"); err != nil {
+		return knownClient{}, err
+	}
+	err := s.registry.AdmitDocument(ctx, tenant, params.Get("client_id"))
+	if refused := new(protocol.Error); errors.As(err, &refused) {
+		err = &PageError{refused.Description}
+	} else if refused, ok := errors.AsType[*client.DocumentError](err); ok {
+		err = &PageError{refused.Error()}
+	}
+	if err != nil {
 		return knownClient{}, err
 	}
 	return s.known(ctx, tenant, &Request{ClientID: params.Get("client_id")})

@@ -37,7 +37,8 @@ type requested struct {
 	scopes    []string
 	scopesErr error
 	maxAgeErr error
-	audiences []string
+
+	resourcesErr error
 }
 
 const maxState = 2048 // bytes
@@ -91,9 +92,8 @@ func parse(f facts) (r Request, p requested) {
 	if len(p.scopes) == 0 {
 		r.Scopes = f.app.AllowedScopes
 	}
-	if p.audiences = slices.Concat(params["audience"], params["resource"]); len(p.audiences) == 1 {
-		r.Audience = p.audiences[0]
-	}
+	resources, err := client.Resources(slices.Concat(params["audience"], params["resource"]))
+	r.Audience, p.resourcesErr = strings.Join(resources, " "), err
 	return r, p
 }
 
@@ -186,9 +186,8 @@ var requestRules = slices.Concat(
 		{protocol.InvalidScope, "the application is not allowed any of these scopes", func(_ facts, r Request, _ requested) bool {
 			return len(r.Scopes) == 0
 		}},
-		{protocol.InvalidTarget, "the application is not allowed tokens for this audience", func(f facts, _ Request, p requested) bool {
-			_, err := client.Audience(f.tenant, f.app, p.audiences, nil)
-			return err != nil
+		{protocol.InvalidTarget, "at most 10 resources, each an absolute URI without fragment", func(_ facts, _ Request, p requested) bool {
+			return p.resourcesErr != nil
 		}},
 	},
 )

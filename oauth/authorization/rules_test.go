@@ -82,8 +82,9 @@ func TestRequestRules(t *testing.T) {
 		{"unknown prompt", []func(*facts){set("prompt", "login sing")}, "invalid_request: prompt has an unknown value"},
 		{"negative max_age", []func(*facts){set("max_age", "-1")}, "invalid_request: max_age is not a number of seconds"},
 		{"scopes of others", []func(*facts){set("scope", "admin")}, "invalid_scope: the application is not allowed any of these scopes"},
-		{"audience of others", []func(*facts){set("audience", "https://other.example.com")}, "invalid_target: the application is not allowed tokens for this audience"},
-		{"two resources", []func(*facts){set("resource", "https://reports.example.com", "https://a.example.com")}, "invalid_target: the application is not allowed tokens for this audience"},
+		{"relative resource", []func(*facts){set("resource", "/reports")}, "invalid_target: at most 10 resources, each an absolute URI without fragment"},
+		{"resource with a fragment", []func(*facts){set("audience", "https://reports.example.com/#a")}, "invalid_target: at most 10 resources, each an absolute URI without fragment"},
+		{"eleven resources", []func(*facts){set("resource", strings.Split(strings.Repeat("https://reports.example.com ", 11), " ")[:11]...)}, "invalid_target: at most 10 resources, each an absolute URI without fragment"},
 	} {
 		f := website()
 		for _, change := range test.change {
@@ -165,6 +166,7 @@ func TestValidRequests(t *testing.T) {
 		{"hint", []func(*facts){func(f *facts) { f.hint = hint{given: true, own: true, userID: "usr_1"} }}, func(r *Request) { r.UserID = "usr_1" }},
 		{"prompts", []func(*facts){set("prompt", "login consent")}, func(r *Request) { r.Prompt = []string{"login", "consent"} }},
 		{"its audience", []func(*facts){set("resource", "https://reports.example.com")}, func(r *Request) { r.Audience = "https://reports.example.com" }},
+		{"several resources, one of them twice", []func(*facts){set("resource", "https://b.example.com", "https://a.example.com/x?y", "https://b.example.com")}, func(r *Request) { r.Audience = "https://b.example.com https://a.example.com/x?y" }},
 		{"bound to a key", []func(*facts){set("dpop_jkt", strings.Repeat("k", 43))}, func(r *Request) { r.Thumbprint = strings.Repeat("k", 43) }},
 	} {
 		f := website()

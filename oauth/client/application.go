@@ -75,6 +75,7 @@ type Application struct {
 	ClientID string // its public name; immutable and never reused
 	Type     Type
 	State    State
+	Source   Source // immutable
 
 	Name            string
 	Description     string

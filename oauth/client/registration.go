@@ -127,7 +127,7 @@ type Registered struct {
 var ErrRegistrationToken = errors.New("the registration access token is not valid for this client")
 
 // Register creates an application from client metadata (RFC 7591 §3). by is the caller that
-// permits it. The application is not first party, and gets nothing that requires an
+// permits it; empty: the mode [DCROpen] does. The application is not first party, and gets nothing that requires an
 // administrator. Refusals are [*protocol.Error].
 func (s *Registry) Register(ctx context.Context, tenant protocol.Tenant, m Metadata, by string) (c Registered, err error) {
 	m = m.withDefaults(Server)
@@ -139,6 +139,9 @@ func (s *Registry) Register(ctx context.Context, tenant protocol.Tenant, m Metad
 	a := *m.applicationType().Defaults()
 	a.AllowedScopes, a.FirstParty, a.GroupScopes, a.ChangedBy = nil, false, AllowedGroupScopes, by
 	a.Registration = &Registration{TokenHash: protocol.Hash(c.Token)}
+	if by == "" {
+		a.Source = FromAnyone
+	}
 	change(&a)
 	c.Application, c.Secret, err = s.Create(ctx, tenant.ID, a)
 	return c, refusedMetadata(err)
@@ -214,7 +217,7 @@ func (s *Registry) UpdateRegistered(ctx context.Context, tenant protocol.Tenant,
 func (s *Registry) DeleteRegistered(ctx context.Context, tenant protocol.Tenant, clientID, token string) error {
 	a, err := s.Managed(ctx, tenant, clientID, token)
 	if err == nil {
-		err = s.remove(ctx, a, clientID)
+		err = s.remove(ctx, a, clientID, true)
 	}
 	if IsNotFound(err) {
 		return ErrRegistrationToken
@@ -305,6 +308,15 @@ func (m Metadata) describe(a *Application, asked []string, registered map[string
 		// Scopes that an administrator has allowed stay.
 		if slices.Contains(scope.OIDC, name) || registered[name].Entitlement == scope.BySelf || slices.Contains(a.AllowedScopes, name) {
 			scopes = append(scopes, name)
+		}
+	}
+	if a.Source != FromAdministrator {
+		// A client learns step by step which scopes it needs (RFC 6750 §3.1). Each request asks the
+		// user, so it can have those that users have by themselves.
+		for _, name := range slices.Sorted(maps.Keys(registered)) {
+			if registered[name].Entitlement == scope.BySelf && !slices.Contains(scopes, name) {
+				scopes = append(scopes, name)
+			}
 		}
 	}
 	if a.Type == SPA { // whose scripts read the responses

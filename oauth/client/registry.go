@@ -63,11 +63,12 @@ type Registry struct {
 	allowed   allowed
 	clock     func() time.Time
 	origins   *originCache
+	documents *documents
 }
 
 // NewRegistry returns the registry of the applications in c.DB.
 func NewRegistry(c Config) *Registry {
-	return &Registry{c.DB, c.Relations, c.Authority, c.Access, c.Keys, c.Revoked, allowed{c.Outbound, c.LocalRedirects}, c.Clock, newOriginCache()}
+	return &Registry{c.DB, c.Relations, c.Authority, c.Access, c.Keys, c.Revoked, allowed{c.Outbound, c.LocalRedirects}, c.Clock, newOriginCache(), newDocuments()}
 }
 
 // CreateIn creates an enabled application in the caller's transaction, without a caller whose
@@ -131,6 +132,9 @@ func (a *Application) setLifetimes(ctx context.Context, q storage.Querier, tenan
 // insert validates and stores a new application.
 func (r *Registry) insert(ctx context.Context, tx *sqldb.Tx, a Application) error {
 	err := a.validate(ctx, tx, r.allowed)
+	if err == nil {
+		err = admitStranger(ctx, tx, a)
+	}
 	if err == nil {
 		err = insertRow(ctx, tx, a)
 	}
@@ -284,11 +288,12 @@ func (s *Registry) Delete(ctx context.Context, tenantID, applicationID, by strin
 	if err != nil {
 		return fmt.Errorf("delete application: %w", err)
 	}
-	return s.remove(ctx, a, by)
+	return s.remove(ctx, a, by, true)
 }
 
-// remove deletes an application even if users are signed in to it, and revokes its grants.
-func (s *Registry) remove(ctx context.Context, a Application, by string) error {
+// remove deletes an application even if users are signed in to it, and revokes its grants. retire
+// states that its client id must not be used again.
+func (s *Registry) remove(ctx context.Context, a Application, by string, retire bool) error {
 	defer s.origins.changed(a.TenantID)
 	var deleted Application // as the last attempt read it
 	origin := engine.Origin{Actor: by}
@@ -298,10 +303,14 @@ func (s *Registry) remove(ctx context.Context, a Application, by string) error {
 		}
 		now := storage.Now(s.clock).UnixMicro()
 		var b sqldb.Batch
-		s.revoked.Set(&b, revocation.Item{TenantID: a.TenantID, Kind: revocation.Client, ID: a.ClientID}, storage.Now(s.clock).Add(maxAccessTokenTTL))
+		if retire {
+			s.revoked.Set(&b, revocation.Item{TenantID: a.TenantID, Kind: revocation.Client, ID: a.ClientID}, storage.Now(s.clock).Add(maxAccessTokenTTL))
+		}
 		b.Queue(`DELETE FROM applications WHERE tenant_id = $1 AND client_id = $2`, []any{a.TenantID, a.ClientID}, nil)
 		s.access.ForgetClient(&b, a.TenantID, a.ClientID)
-		b.Queue(`INSERT INTO retired_clients (tenant_id, client_id, retired_at) VALUES ($1, $2, $3)`, []any{a.TenantID, a.ClientID, now}, nil)
+		if retire {
+			b.Queue(`INSERT INTO retired_clients (tenant_id, client_id, retired_at) VALUES ($1, $2, $3)`, []any{a.TenantID, a.ClientID, now}, nil)
+		}
 		return tx.Send(ctx, &b)
 	}
 	origin.Attach = func(r tuplestore.Result, b *sqldb.Batch) {

@@ -16,6 +16,10 @@ import (
 type Settings struct {
 	// DCRMode decides about registration at [protocol.RegisterPath].
 	DCRMode DCRMode `json:"dcr_mode"`
+	// ClientIDDocuments decides about client ids that are URLs of documents, and
+	// ClientIDDocumentHosts are the permitted hosts with [DocumentsHosts].
+	ClientIDDocuments     DocumentMode `json:"client_id_documents"`
+	ClientIDDocumentHosts []string     `json:"client_id_document_hosts,omitempty"`
 	// RequireState refuses authorization requests without state. PKCE protects from forged
 	// responses as well (RFC 9700 §2.1).
 	RequireState bool `json:"require_state"`
@@ -48,6 +52,7 @@ type DCRMode string
 const (
 	DCROff                DCRMode = "off"
 	DCRInitialAccessToken DCRMode = "initial_access_token" // callers with an access token of that scope
+	DCROpen               DCRMode = "open"                 // everyone, see [FromAnyone]
 )
 
 // The bounds of settings.
@@ -69,7 +74,7 @@ const (
 // DefaultSettings returns the settings of a tenant that has set none.
 func DefaultSettings() Settings {
 	return Settings{
-		DCRMode: DCROff, RequireState: true,
+		DCRMode: DCROff, ClientIDDocuments: DocumentsOff, RequireState: true,
 		RefreshFamilyMaxS: int(defaultRefreshFamily.Seconds()), PreviousSecretTTLS: int(defaultPreviousLifetime.Seconds()),
 		ClientAssertionMaxS: int(MostClientAssertion.Seconds()),
 		Tokens:              Lifetimes{int(DefaultAccessTokenTTL.Seconds()), int(DefaultRefreshTokenTTL.Seconds())},

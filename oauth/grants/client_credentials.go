@@ -3,6 +3,7 @@ package grants
 import (
 	"context"
 
+	"stonetown/oauth/audience"
 	"stonetown/oauth/client"
 	"stonetown/oauth/protocol"
 	"stonetown/oauth/token"
@@ -24,7 +25,11 @@ func (g clientCredentials) decide(ctx context.Context, r *request) (*issuance, e
 	if err != nil {
 		return nil, err
 	}
-	audience, err := client.Audience(r.tenant, r.app, r.Audience, scopes)
+	resources, err := client.Resources(r.Audience)
+	if err != nil {
+		return nil, err
+	}
+	until, err := g.audiences.Check(ctx, r.tenant, r.app, resources, audience.Application(r.app))
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +41,7 @@ func (g clientCredentials) decide(ctx context.Context, r *request) (*issuance, e
 		details:     details,
 		entitlement: token.EntitlementRequest{App: r.app, Scopes: scopes},
 		claims: func(carries token.Entitlement) (token.Entitlement, token.Claims, error) {
-			return carries, token.Claims{Subject: r.app.ClientID, Audience: audience}, nil
+			return carries, token.Claims{Subject: r.app.ClientID, Audience: client.Audience(r.tenant, r.app, resources, scopes), Expires: expiry(until)}, nil
 		},
 		countedFor: r.app.ClientID,
 	}, nil

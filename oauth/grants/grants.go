@@ -28,6 +28,7 @@ import (
 	"stonetown/internal/eventlog"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth/access"
+	"stonetown/oauth/audience"
 	"stonetown/oauth/client"
 	"stonetown/oauth/detail"
 	"stonetown/oauth/protocol"
@@ -42,7 +43,7 @@ type Request struct {
 	// Scope is the scope parameter: names separated by spaces. Empty requests the default.
 	Scope string
 
-	// Audience are the values of the audience or resource (RFC 8707) parameter.
+	// Audience are the values of the parameters resource (RFC 8707) and audience.
 	Audience []string
 
 	// Details is the parameter authorization_details (RFC 9396 §6).
@@ -89,13 +90,14 @@ type sources struct {
 	tokens    *token.Service
 	relations Relations
 	details   *detail.Checker
+	audiences *audience.Checker
 	clock     func() time.Time
 }
 
 // New returns the token endpoint.
 func New(c Config) *Service {
 	return &Service{
-		sources: sources{c.DB, c.Users, c.Access, c.Tokens, c.Relations, c.Details, c.Clock},
+		sources: sources{c.DB, c.Users, c.Access, c.Tokens, c.Relations, c.Details, audience.NewChecker(c.Relations), c.Clock},
 		authn:   c.Authenticator, clients: c.Clients, minter: c.Minter, record: eventlog.NewRecorder(c.DB),
 	}
 }

@@ -375,13 +375,8 @@ func (s sources) presentGrant(ctx context.Context, tenant protocol.Tenant, by cl
 	if err != nil {
 		return p, err
 	}
-	var requested []string
-	if g.Audience != "" {
-		requested = []string{g.Audience}
-	}
-	audience, err := client.Audience(tenant, app, requested, g.Scopes)
 	p = presented{
-		subject: tuplestore.Subject{Type: schema.UserType, ID: g.Authentication.UserID}, clientID: clientID, scopes: g.Scopes, details: g.Details, audience: audience, expires: expires,
+		subject: tuplestore.Subject{Type: schema.UserType, ID: g.Authentication.UserID}, clientID: clientID, scopes: g.Scopes, details: g.Details, audience: client.Audience(tenant, app, strings.Fields(g.Audience), g.Scopes), expires: expires,
 		sessionID: g.Authentication.SessionID, grantID: g.ID, authTime: g.Authentication.AuthTime.Unix(), acr: g.Authentication.ACR(), amr: g.Authentication.Methods,
 		app: app, user: &user,
 	}

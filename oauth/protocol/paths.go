@@ -14,6 +14,8 @@ const (
 	EndSessionPath = "/oauth2/logout"
 	RegisterPath   = "/oauth2/register"
 	JWKSPath       = "/.well-known/jwks.json"
+
+	ProtectedResourcePath = "/.well-known/oauth-protected-resource" // RFC 9728 §3
 )
 
 // The paths of the SAML identity provider on a tenant's host. The URL of the metadata is its entity
