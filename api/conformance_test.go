@@ -161,6 +161,8 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"authorization_details_follow_the_engine":                  authorizationDetails,
 	"fapi2_security_profile_final":                             fapi2,
 	"request_objects_decide_and_are_signed":                    requestObjects,
+	"authorization_responses_are_signed":                       signedResponses,
+	"introspection_responses_are_signed":                       signedIntrospection,
 	"the_profile_of_an_application_fixes_its_settings":         profiles,
 	"an_exchanged_token_has_at_most_the_rights_of_its_subject": tokenExchange,
 	"token_exchange_follows_its_policy":                        exchangeRefuses,

@@ -42,6 +42,8 @@ type Metadata struct {
 	TokenEndpointAuthAlgsSupported    []string
 	RevocationAuthAlgsSupported       []string
 	IntrospectionAuthAlgsSupported    []string
+	AuthorizationAlgsSupported        []string // JARM §4
+	IntrospectionAlgsSupported        []string // RFC 9701 §7
 	CodeChallengeMethodsSupported     []string
 	DPoPSigningAlgValuesSupported     []string // RFC 9449 §5.1
 	AuthorizationResponseISSSupported bool     // RFC 9207
@@ -103,6 +105,8 @@ func (s *Service) Metadata(ctx context.Context, tenant protocol.Tenant) (Metadat
 		TokenEndpointAuthAlgsSupported:    assertion.Algs,
 		RevocationAuthAlgsSupported:       assertion.Algs,
 		IntrospectionAuthAlgsSupported:    assertion.Algs,
+		AuthorizationAlgsSupported:        algNames(),
+		IntrospectionAlgsSupported:        algNames(),
 		CodeChallengeMethodsSupported:     []string{"S256"},
 		DPoPSigningAlgValuesSupported:     dpop.Algs,
 		AuthorizationResponseISSSupported: true,

@@ -118,6 +118,8 @@ func (r *reader) options() {
 	member(r, "require_pkce", flag, func(a *client.Application) *bool { return &a.RequirePKCE })
 	member(r, "dpop_bound_access_tokens", flag, func(a *client.Application) *bool { return &a.DPoPBound })
 	member(r, "id_token_signed_response_alg", text, func(a *client.Application) *keys.Alg { return &a.IDTokenAlg })
+	member(r, "authorization_signed_response_alg", text, func(a *client.Application) *keys.Alg { return &a.AuthorizationAlg })
+	member(r, "introspection_signed_response_alg", text, func(a *client.Application) *keys.Alg { return &a.IntrospectionAlg })
 	member(r, "request_object_signing_alg", text, func(a *client.Application) *string { return &a.RequestObjectAlg })
 	member(r, "require_signed_request_object", flag, func(a *client.Application) *bool { return &a.RequireRequestObject })
 	read(r, "group_scopes", text, func(a *client.Application, which client.GroupScopes, given bool) {

@@ -113,7 +113,7 @@ func (h *Handlers) proceed(w http.ResponseWriter, r *http.Request, requestID str
 			h.refuse(w, r, err)
 			return
 		}
-		h.answer(w, r, request.RedirectURI, request.ResponseMode, request.State, url.Values{"code": {code}, "iss": {web.InfoOf(r.Context()).Tenant.BaseURL}})
+		h.answer(w, r, request, url.Values{"code": {code}, "iss": {web.InfoOf(r.Context()).Tenant.BaseURL}})
 	case request.Prompts("none"):
 		h.refuse(w, r, request.Refusal(todo.refusal, "the request requires user interaction"))
 	default:
@@ -243,7 +243,7 @@ func (h *Handlers) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		err = &web.Error{Status: http.StatusBadRequest, Code: string(protocol.InvalidRequest), Message: "the application sent a message that is not valid"}
 	case errors.As(err, &at):
 		params := url.Values{"error": {at.Code}, "error_description": {at.Description}, "iss": {web.InfoOf(r.Context()).Tenant.BaseURL}}
-		h.answer(w, r, at.RedirectURI, at.ResponseMode, at.State, params)
+		h.answer(w, r, authorization.Request{ClientID: at.ClientID, RedirectURI: at.RedirectURI, ResponseMode: at.ResponseMode, State: at.State}, params)
 		return
 	case errors.As(err, &page):
 		err = &web.Error{Status: http.StatusBadRequest, Code: string(protocol.InvalidRequest), Message: page.Description}
@@ -258,15 +258,20 @@ func (h *Handlers) refuse(w http.ResponseWriter, r *http.Request, err error) {
 
 // answer sends the response or refusal to the application, in the response mode of the
 // request, with its state if it has one.
-func (h *Handlers) answer(w http.ResponseWriter, r *http.Request, to, mode, state string, params url.Values) {
-	if state != "" {
-		params.Set("state", state)
+func (h *Handlers) answer(w http.ResponseWriter, r *http.Request, to authorization.Request, params url.Values) {
+	if to.State != "" {
+		params.Set("state", to.State)
 	}
-	if mode != authorization.FormPost {
-		redirect(w, r, to, params)
+	params, err := h.Authorization.Respond(r.Context(), tenantOf(r), to.ClientID, to.ResponseMode, params)
+	switch {
+	case err != nil:
+		h.refuse(w, r, err)
+		return
+	case !authorization.Posted(to.ResponseMode):
+		redirect(w, r, to.RedirectURI, params)
 		return
 	}
-	if err := web.PostForm(w, to, params); err != nil {
+	if err := web.PostForm(w, to.RedirectURI, params); err != nil {
 		h.Server.Fail(w, r, err)
 	}
 }

@@ -52,6 +52,8 @@ type metadata struct {
 	TokenEndpointAuthAlgsSupported    []string `json:"token_endpoint_auth_signing_alg_values_supported"`
 	RevocationAuthAlgsSupported       []string `json:"revocation_endpoint_auth_signing_alg_values_supported"`
 	IntrospectionAuthAlgsSupported    []string `json:"introspection_endpoint_auth_signing_alg_values_supported"`
+	AuthorizationAlgsSupported        []string `json:"authorization_signing_alg_values_supported"`
+	IntrospectionAlgsSupported        []string `json:"introspection_signing_alg_values_supported"`
 	CodeChallengeMethodsSupported     []string `json:"code_challenge_methods_supported"`
 	DPoPSigningAlgValuesSupported     []string `json:"dpop_signing_alg_values_supported"`
 	AuthorizationResponseISSSupported bool     `json:"authorization_response_iss_parameter_supported"`

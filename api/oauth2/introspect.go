@@ -1,8 +1,13 @@
 package oauth2
 
 import (
+	"cmp"
+	"io"
+	"mime"
 	"net/http"
 	"net/url"
+	"strconv"
+	"strings"
 	"time"
 
 	"stonetown/api/web"
@@ -24,44 +29,74 @@ func (h *Handlers) RevokeToken(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// IntrospectToken is the introspection endpoint (RFC 7662).
+// introspectionJWT is the media type of signed responses (RFC 9701 §4).
+const introspectionJWT = "application/token-introspection+jwt"
+
+// IntrospectToken is the introspection endpoint (RFC 7662). A client that accepts a signed response
+// gets one.
 func (h *Handlers) IntrospectToken(w http.ResponseWriter, r *http.Request) {
-	var i token.Introspection
-	err := h.presented(w, r, func(by client.Credentials, token string) (err error) {
-		i, err = h.Tokens.Introspect(r.Context(), tenantOf(r), by, token)
+	err := h.presented(w, r, func(by client.Credentials, token string) error {
+		i, err := h.Tokens.Introspect(r.Context(), tenantOf(r), by, token)
+		switch {
+		case err != nil:
+			return err
+		case !accepts(r, introspectionJWT):
+			return web.WriteJSON(w, http.StatusOK, introspectionOf(i))
+		}
+		signed, err := h.Tokens.SignIntrospection(r.Context(), tenantOf(r), by.ClientID, introspectionOf(i))
+		if err == nil {
+			w.Header().Set("Content-Type", introspectionJWT)
+			_, err = io.WriteString(w, signed)
+		}
 		return err
 	})
-	if err == nil {
-		err = web.WriteJSON(w, http.StatusOK, struct {
-			Active    bool         `json:"active"`
-			TokenType string       `json:"token_type,omitzero"`
-			ClientID  string       `json:"client_id,omitzero"`
-			Subject   string       `json:"sub,omitzero"`
-			Username  string       `json:"username,omitzero"`
-			Scope     string       `json:"scope,omitzero"`
-			Audience  []string     `json:"aud,omitzero"`
-			Issuer    string       `json:"iss,omitzero"`
-			TokenID   string       `json:"jti,omitzero"`
-			SessionID string       `json:"sid,omitzero"`
-			TenantID  string       `json:"tid,omitzero"`
-			ACR       string       `json:"acr,omitzero"`
-			Confirm   keyOf        `json:"cnf,omitzero"`
-			Act       *token.Actor `json:"act,omitzero"`
-			IssuedAt  int64        `json:"iat,omitzero"`
-			NotBefore int64        `json:"nbf,omitzero"`
-			ExpiresAt int64        `json:"exp,omitzero"`
-			AuthTime  int64        `json:"auth_time,omitzero"`
-
-			Details []detail.Detail `json:"authorization_details,omitzero"`
-		}{
-			i.Active, i.TokenType, i.ClientID, i.Subject, i.Username, i.Scope, i.Audience, i.Issuer, i.TokenID, i.SessionID, i.TenantID,
-			i.AuthenticationContext,
-			keyOf{i.Thumbprint},
-			i.Actor, unix(i.IssuedAt), unix(i.NotBefore), unix(i.ExpiresAt), unix(i.AuthTime), i.Details,
-		})
-	}
 	if err != nil {
 		h.Server.Fail(w, r, refusal(r, err))
+	}
+}
+
+// accepts reports whether a request names a media type in Accept (RFC 9110 §12.5.1).
+func accepts(r *http.Request, mediaType string) bool {
+	for _, text := range strings.Split(strings.Join(r.Header.Values("Accept"), ","), ",") {
+		named, params, err := mime.ParseMediaType(text)
+		weight, weightErr := strconv.ParseFloat(cmp.Or(params["q"], "1"), 64)
+		if err == nil && weightErr == nil && named == mediaType && weight > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// introspection is the state of a token on the wire (RFC 7662 §2.2).
+type introspection struct {
+	Active    bool         `json:"active"`
+	TokenType string       `json:"token_type,omitzero"`
+	ClientID  string       `json:"client_id,omitzero"`
+	Subject   string       `json:"sub,omitzero"`
+	Username  string       `json:"username,omitzero"`
+	Scope     string       `json:"scope,omitzero"`
+	Audience  []string     `json:"aud,omitzero"`
+	Issuer    string       `json:"iss,omitzero"`
+	TokenID   string       `json:"jti,omitzero"`
+	SessionID string       `json:"sid,omitzero"`
+	TenantID  string       `json:"tid,omitzero"`
+	ACR       string       `json:"acr,omitzero"`
+	Confirm   keyOf        `json:"cnf,omitzero"`
+	Act       *token.Actor `json:"act,omitzero"`
+	IssuedAt  int64        `json:"iat,omitzero"`
+	NotBefore int64        `json:"nbf,omitzero"`
+	ExpiresAt int64        `json:"exp,omitzero"`
+	AuthTime  int64        `json:"auth_time,omitzero"`
+
+	Details []detail.Detail `json:"authorization_details,omitzero"`
+}
+
+func introspectionOf(i token.Introspection) introspection {
+	return introspection{
+		i.Active, i.TokenType, i.ClientID, i.Subject, i.Username, i.Scope, i.Audience, i.Issuer, i.TokenID, i.SessionID, i.TenantID,
+		i.AuthenticationContext,
+		keyOf{i.Thumbprint},
+		i.Actor, unix(i.IssuedAt), unix(i.NotBefore), unix(i.ExpiresAt), unix(i.AuthTime), i.Details,
 	}
 }
 

@@ -122,6 +122,8 @@ func (e IntrospectionTokenType) Valid() bool {
 // Defines values for KeySetKeysAlg.
 const (
 	ES256 KeySetKeysAlg = "ES256"
+	EdDSA KeySetKeysAlg = "EdDSA"
+	PS256 KeySetKeysAlg = "PS256"
 	RS256 KeySetKeysAlg = "RS256"
 )
 
@@ -129,6 +131,10 @@ const (
 func (e KeySetKeysAlg) Valid() bool {
 	switch e {
 	case ES256:
+		return true
+	case EdDSA:
+		return true
+	case PS256:
 		return true
 	case RS256:
 		return true
@@ -198,6 +204,7 @@ type AuthorizationDetail struct {
 // ClientInformation defines model for ClientInformation.
 type ClientInformation struct {
 	ApplicationType                  string `json:"application_type"`
+	AuthorizationSignedResponseAlg   string `json:"authorization_signed_response_alg"`
 	BackchannelLogoutSessionRequired bool   `json:"backchannel_logout_session_required"`
 	BackchannelLogoutURI             string `json:"backchannel_logout_uri,omitempty"`
 	ClientID                         string `json:"client_id"`
@@ -210,19 +217,20 @@ type ClientInformation struct {
 	ClientSecret string `json:"client_secret,omitempty"`
 
 	// ClientSecretExpiresAt With a secret: 0, never.
-	ClientSecretExpiresAt    int                    `json:"client_secret_expires_at,omitempty"`
-	ClientURI                string                 `json:"client_uri,omitempty"`
-	Contacts                 []string               `json:"contacts,omitempty"`
-	DefaultMaxAge            int                    `json:"default_max_age,omitempty"`
-	DpopBoundAccessTokens    bool                   `json:"dpop_bound_access_tokens"`
-	GrantTypes               []string               `json:"grant_types"`
-	IDTokenSignedResponseAlg string                 `json:"id_token_signed_response_alg"`
-	Jwks                     map[string]interface{} `json:"jwks,omitempty"`
-	JwksURI                  string                 `json:"jwks_uri,omitempty"`
-	LogoURI                  string                 `json:"logo_uri,omitempty"`
-	PolicyURI                string                 `json:"policy_uri,omitempty"`
-	PostLogoutRedirectUris   []string               `json:"post_logout_redirect_uris,omitempty"`
-	RedirectUris             []string               `json:"redirect_uris"`
+	ClientSecretExpiresAt          int                    `json:"client_secret_expires_at,omitempty"`
+	ClientURI                      string                 `json:"client_uri,omitempty"`
+	Contacts                       []string               `json:"contacts,omitempty"`
+	DefaultMaxAge                  int                    `json:"default_max_age,omitempty"`
+	DpopBoundAccessTokens          bool                   `json:"dpop_bound_access_tokens"`
+	GrantTypes                     []string               `json:"grant_types"`
+	IDTokenSignedResponseAlg       string                 `json:"id_token_signed_response_alg"`
+	IntrospectionSignedResponseAlg string                 `json:"introspection_signed_response_alg"`
+	Jwks                           map[string]interface{} `json:"jwks,omitempty"`
+	JwksURI                        string                 `json:"jwks_uri,omitempty"`
+	LogoURI                        string                 `json:"logo_uri,omitempty"`
+	PolicyURI                      string                 `json:"policy_uri,omitempty"`
+	PostLogoutRedirectUris         []string               `json:"post_logout_redirect_uris,omitempty"`
+	RedirectUris                   []string               `json:"redirect_uris"`
 
 	// RegistrationAccessToken By which the client manages itself; in the answer to `GET` the one that was sent.
 	RegistrationAccessToken string `json:"registration_access_token"`
@@ -243,7 +251,10 @@ type ClientInformation struct {
 // ClientMetadata defines model for ClientMetadata.
 type ClientMetadata struct {
 	// ApplicationType `web`, by default, or `native`.
-	ApplicationType                  string `json:"application_type,omitempty"`
+	ApplicationType string `json:"application_type,omitempty"`
+
+	// AuthorizationSignedResponseAlg `RS256`, by default, `ES256`, `PS256` or `EdDSA`, as the next.
+	AuthorizationSignedResponseAlg   string `json:"authorization_signed_response_alg,omitempty"`
 	BackchannelLogoutSessionRequired bool   `json:"backchannel_logout_session_required,omitempty"`
 	BackchannelLogoutURI             string `json:"backchannel_logout_uri,omitempty"`
 
@@ -270,7 +281,8 @@ type ClientMetadata struct {
 	GrantTypes []string `json:"grant_types,omitempty"`
 
 	// IDTokenSignedResponseAlg `RS256`, by default, `ES256`, `PS256` or `EdDSA`.
-	IDTokenSignedResponseAlg string `json:"id_token_signed_response_alg,omitempty"`
+	IDTokenSignedResponseAlg       string `json:"id_token_signed_response_alg,omitempty"`
+	IntrospectionSignedResponseAlg string `json:"introspection_signed_response_alg,omitempty"`
 
 	// Jwks As of applications, as are the next.
 	Jwks                   map[string]interface{} `json:"jwks,omitempty"`
@@ -333,6 +345,7 @@ type Discovery struct {
 	AuthorizationDetailsTypesSupported         []string `json:"authorization_details_types_supported,omitempty"`
 	AuthorizationEndpoint                      string   `json:"authorization_endpoint,omitempty"`
 	AuthorizationResponseIssParameterSupported bool     `json:"authorization_response_iss_parameter_supported,omitempty"`
+	AuthorizationSigningAlgValuesSupported     []string `json:"authorization_signing_alg_values_supported,omitempty"`
 	BackchannelLogoutSessionSupported          bool     `json:"backchannel_logout_session_supported,omitempty"`
 	BackchannelLogoutSupported                 bool     `json:"backchannel_logout_supported,omitempty"`
 	ClaimsSupported                            []string `json:"claims_supported,omitempty"`
@@ -348,6 +361,7 @@ type Discovery struct {
 	IntrospectionEndpoint                              string   `json:"introspection_endpoint,omitempty"`
 	IntrospectionEndpointAuthMethodsSupported          []string `json:"introspection_endpoint_auth_methods_supported,omitempty"`
 	IntrospectionEndpointAuthSigningAlgValuesSupported []string `json:"introspection_endpoint_auth_signing_alg_values_supported,omitempty"`
+	IntrospectionSigningAlgValuesSupported             []string `json:"introspection_signing_alg_values_supported,omitempty"`
 	Issuer                                             string   `json:"issuer"`
 	JwksURI                                            string   `json:"jwks_uri"`
 	PromptValuesSupported                              []string `json:"prompt_values_supported,omitempty"`
@@ -890,6 +904,9 @@ type AuthorizeParams struct {
 
 	// AuthorizationDetails Actions on resources that the tokens are for (RFC 9396): a list of objects with the members `type`, a resource type of the tenant, `actions` and `identifiers`, in at most 4,096 bytes and with at most 100 actions on resources. `invalid_authorization_details` if it is malformed, or a type or an action is not defined; `access_denied` if the user may not perform every action on every resource.
 	AuthorizationDetails string `form:"authorization_details,omitempty" json:"authorization_details,omitempty"`
+
+	// ResponseMode `query`, the default, or `form_post`; or `jwt` (JARM), which is `query.jwt`, or `form_post.jwt`: the one parameter `response` is a JWT of the others.
+	ResponseMode string `form:"response_mode,omitempty" json:"response_mode,omitempty"`
 
 	// Request A request object (RFC 9101): a JWT with the parameters as claims, signed by the application. Parameters outside it are ignored but for `client_id`, which both must have. `invalid_request_object` if it is not valid; `request_not_supported` if it is not signed.
 	Request string `form:"request,omitempty" json:"request,omitempty"`
@@ -1564,6 +1581,19 @@ func (siw *ServerInterfaceWrapper) Authorize(w http.ResponseWriter, r *http.Requ
 			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "authorization_details"})
 		} else {
 			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "authorization_details", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "response_mode" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "response_mode", r.URL.Query(), &params.ResponseMode, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "response_mode"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "response_mode", Err: err})
 		}
 		return
 	}

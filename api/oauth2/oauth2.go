@@ -46,6 +46,7 @@ type Authorization interface {
 	Suspend(ctx context.Context, t protocol.Tenant, r authorization.Request, browser string) (id string, err error)
 	Resume(ctx context.Context, t protocol.Tenant, id string, browsers []string) (authorization.PendingRequest, error)
 	IssueCode(ctx context.Context, t protocol.Tenant, r authorization.Request, by access.Authentication) (code string, err error)
+	Respond(ctx context.Context, t protocol.Tenant, clientID, mode string, params url.Values) (url.Values, error)
 	Consented(ctx context.Context, t protocol.Tenant, r authorization.Request, said authorization.Answer, userID string) (authorization.Request, error)
 	Logout(ctx context.Context, t protocol.Tenant, params url.Values) (authorization.LogoutRequest, error)
 }
@@ -54,6 +55,7 @@ type Authorization interface {
 type Tokens interface {
 	Revoke(ctx context.Context, t protocol.Tenant, by client.Credentials, bearer string) error
 	Introspect(ctx context.Context, t protocol.Tenant, by client.Credentials, bearer string) (token.Introspection, error)
+	SignIntrospection(ctx context.Context, t protocol.Tenant, clientID string, response any) (string, error)
 	UserInfo(ctx context.Context, t protocol.Tenant, p *token.Principal) (map[string]any, error)
 }
 

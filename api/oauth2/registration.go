@@ -57,8 +57,10 @@ type clientMetadata struct {
 	JWKSURI    string          `json:"jwks_uri,omitzero"`
 	IDTokenAlg keys.Alg        `json:"id_token_signed_response_alg"`
 
-	RequestObjectAlg     string `json:"request_object_signing_alg,omitzero"`
-	RequireRequestObject bool   `json:"require_signed_request_object"`
+	AuthorizationAlg     keys.Alg `json:"authorization_signed_response_alg"`
+	IntrospectionAlg     keys.Alg `json:"introspection_signed_response_alg"`
+	RequestObjectAlg     string   `json:"request_object_signing_alg,omitzero"`
+	RequireRequestObject bool     `json:"require_signed_request_object"`
 
 	PostLogoutRedirectURIs           []string `json:"post_logout_redirect_uris,omitempty"`
 	BackchannelLogoutURI             string   `json:"backchannel_logout_uri,omitzero"`

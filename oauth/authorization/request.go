@@ -40,7 +40,7 @@ type Request struct {
 	// Details are the authorization details (RFC 9396); nil: none.
 	Details []detail.Detail `json:"authorization_details,omitempty"`
 	// ResponseMode is how the response reaches the application: empty for the query of its
-	// redirect URI, or [FormPost].
+	// redirect URI, or one of [ResponseModes].
 	ResponseMode string `json:"response_mode,omitempty"`
 	// SAML is the request of a SAML service provider, to which package saml responds instead of
 	// [Service.IssueCode]; nil: the application is an OAuth client.
@@ -79,10 +79,6 @@ func (s *Service) known(ctx context.Context, tenant protocol.Tenant, r *Request)
 	}
 	return c, err
 }
-
-// FormPost is the response mode of a form that the browser posts (OAuth 2.0 Form Post Response
-// Mode).
-const FormPost = "form_post"
 
 // Refusal returns a refusal in the request's response mode.
 func (r Request) Refusal(code, description string) *RedirectError {

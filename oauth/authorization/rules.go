@@ -57,7 +57,7 @@ var singleParameters = []string{
 }
 
 // ResponseModes are the supported values of response_mode.
-var ResponseModes = []string{"query", FormPost}
+var ResponseModes = []string{query, FormPost, "jwt", queryJWT, formPostJWT}
 
 // Prompts are the supported values of prompt.
 var Prompts = []string{"none", "login", "consent", "select_account", "create"}
@@ -70,7 +70,10 @@ func parse(f facts) (r Request, p requested) {
 		ClientID: f.app.ClientID, RedirectURI: params.Get("redirect_uri"), Challenge: params.Get("code_challenge"), Thumbprint: params.Get("dpop_jkt"),
 		Nonce: params.Get("nonce"), Prompt: strings.Fields(params.Get("prompt")), MaxAge: -1, LoginHint: params.Get("login_hint"), Connection: params.Get("connection"), UserID: f.hint.userID,
 	}
-	if mode := params.Get("response_mode"); mode == FormPost {
+	switch mode := params.Get("response_mode"); {
+	case mode == "jwt": // the default mode of the response type code (JARM §2.3.4)
+		r.ResponseMode = queryJWT
+	case mode != query && slices.Contains(ResponseModes, mode):
 		r.ResponseMode = mode
 	}
 	if validState(params.Get("state")) && len(params["state"]) == 1 { // otherwise a refusal has none
@@ -149,7 +152,7 @@ var requestRules = slices.Concat(
 		{protocol.UnsupportedResponseType, "supported: code", func(f facts, _ Request, _ requested) bool {
 			return f.params.Get("response_type") != protocol.ResponseTypeCode
 		}},
-		{protocol.InvalidRequest, "response_mode must be query or form_post", func(f facts, _ Request, _ requested) bool {
+		{protocol.InvalidRequest, "response_mode must be query, form_post, jwt, query.jwt or form_post.jwt", func(f facts, _ Request, _ requested) bool {
 			mode := f.params.Get("response_mode")
 			return mode != "" && !slices.Contains(ResponseModes, mode)
 		}},

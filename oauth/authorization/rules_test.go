@@ -68,7 +68,7 @@ func TestRequestRules(t *testing.T) {
 		{"request object elsewhere", []func(*facts){set("request_uri", "https://app.example.com/request")}, "request_uri_not_supported: request_uri must be that of a pushed request (RFC 9126)"},
 		{"no response_type", []func(*facts){set("response_type")}, "invalid_request: response_type is missing"},
 		{"implicit", []func(*facts){set("response_type", "token")}, "unsupported_response_type: supported: code"},
-		{"fragment", []func(*facts){set("response_mode", "fragment")}, "invalid_request: response_mode must be query or form_post"},
+		{"fragment", []func(*facts){set("response_mode", "fragment")}, "invalid_request: response_mode must be query, form_post, jwt, query.jwt or form_post.jwt"},
 		{"no state", []func(*facts){set("state")}, "invalid_request: state is missing"},
 		{"neither PKCE nor nonce nor state", []func(*facts){set("code_challenge"), set("code_challenge_method"), set("state"), func(f *facts) { f.app.RequirePKCE, f.requireState = false, false }}, "invalid_request: without PKCE and nonce, state is required"},
 		{"no PKCE", []func(*facts){set("code_challenge"), set("code_challenge_method")}, "invalid_request: PKCE is required: code_challenge_method S256 and a code_challenge of 43 characters (RFC 7636)"},

@@ -141,15 +141,20 @@ func (a Application) ActsForItself() bool { return a.Type.Confidential() && a.Re
 // HasSecret reports whether the application authenticates by a secret.
 func (a Application) HasSecret() bool { return a.Type.Confidential() && a.AuthMethod != PrivateKeyJWT }
 
-// signingAlgs returns the algorithms by which the tokens of the application are signed.
+// signingAlgs returns the algorithms by which the tokens of the application, and the
+// responses to it, are signed.
 func (a Application) signingAlgs() (algs []keys.Alg) {
 	if a.Type != SAML {
 		algs = append(algs, a.SigningAlg)
 	}
-	if a.Type.HasUsers() && a.IDTokenAlg != a.SigningAlg {
-		algs = append(algs, a.IDTokenAlg)
+	if a.Type.HasUsers() {
+		algs = append(algs, a.IDTokenAlg, a.AuthorizationAlg)
 	}
-	return algs
+	if a.Type.Confidential() {
+		algs = append(algs, a.IntrospectionAlg)
+	}
+	slices.Sort(algs)
+	return slices.Compact(algs)
 }
 
 func (t Type) valid() bool { return slices.Contains(Types, t) }

@@ -46,6 +46,9 @@ type Document struct {
 	IDTokenAlg  keys.Alg       `json:"id_token_signed_response_alg"`
 	GroupScopes GroupScopes    `json:"group_scopes"`
 
+	AuthorizationAlg keys.Alg `json:"authorization_signed_response_alg"`
+	IntrospectionAlg keys.Alg `json:"introspection_signed_response_alg"`
+
 	RequestObjectAlg     *string `json:"request_object_signing_alg"` // null: any
 	RequireRequestObject bool    `json:"require_signed_request_object"`
 
@@ -100,7 +103,7 @@ func (a Application) Document() Document {
 
 		Profile: a.Profile, LogoURI: document.OrNull(a.LogoURI), FirstParty: a.FirstParty, AuthMethod: a.AuthMethod, JWKS: jsontext.Value(a.JWKS), JWKSURI: document.OrNull(a.JWKSURI),
 		RequirePAR: a.RequirePAR, RequirePKCE: a.RequirePKCE, DPoPBound: a.DPoPBound, IDTokenAlg: a.IDTokenAlg, GroupScopes: a.GroupScopes,
-		RequestObjectAlg: document.OrNull(a.RequestObjectAlg), RequireRequestObject: a.RequireRequestObject,
+		AuthorizationAlg: a.AuthorizationAlg, IntrospectionAlg: a.IntrospectionAlg, RequestObjectAlg: document.OrNull(a.RequestObjectAlg), RequireRequestObject: a.RequireRequestObject,
 
 		PostLogoutRedirectURIs: a.PostLogoutRedirectURIs, BackchannelLogoutURI: document.OrNull(a.BackchannelLogoutURI),
 		BackchannelLogoutSessionRequired: a.BackchannelLogoutSessionRequired, IntrospectAll: a.IntrospectAll, Claims: a.Claims,

@@ -37,6 +37,11 @@ type Options struct {
 	IDTokenAlg  keys.Alg    `json:"id_token_signed_response_alg"`
 	GroupScopes GroupScopes `json:"group_scopes"`
 
+	// AuthorizationAlg signs the responses to authorization requests (JARM), and IntrospectionAlg
+	// those of the introspection endpoint (RFC 9701), if they are JWTs.
+	AuthorizationAlg keys.Alg `json:"authorization_signed_response_alg"`
+	IntrospectionAlg keys.Alg `json:"introspection_signed_response_alg"`
+
 	// RequestObjectAlg is the algorithm of its request objects (RFC 9101); empty: any of
 	// [requestobject.Algs]. RequireRequestObject refuses requests without one.
 	RequestObjectAlg     string `json:"request_object_signing_alg,omitempty"`
@@ -63,14 +68,15 @@ const (
 )
 
 // registeredIDTokenAlg is the default algorithm of the ID tokens of clients that register
-// themselves (OIDC Dynamic Client Registration §2). It was that of all applications once, so it is
+// themselves (OIDC Dynamic Client Registration §2), and of the responses to them (JARM §3, RFC 9701
+// §6). It was that of all applications once, so it is
 // also that of those which were stored without one.
 const registeredIDTokenAlg = keys.RS256
 
 // DefaultOptions returns the options of a new application of a type. Its ID tokens are signed as
 // its access tokens are, because an RSA signature takes thirty times as long.
 func (t Type) DefaultOptions() Options {
-	o := Options{Profile: DefaultProfile, FirstParty: true, AuthMethod: NoClientAuth, RequirePKCE: true, IDTokenAlg: keys.ES256, GroupScopes: AllGroupScopes}
+	o := Options{Profile: DefaultProfile, FirstParty: true, AuthMethod: NoClientAuth, RequirePKCE: true, IDTokenAlg: keys.ES256, AuthorizationAlg: keys.ES256, IntrospectionAlg: keys.ES256, GroupScopes: AllGroupScopes}
 	if t.Confidential() {
 		o.AuthMethod = ClientSecretBasic
 	}
@@ -91,6 +97,10 @@ func (o Options) validate(of Type, addresses allowed) error {
 		return &ValidationError{"token_endpoint_auth_method", "unknown_value", fmt.Sprintf("must be one of %q for this type", of.authMethods())}
 	case !o.IDTokenAlg.Valid():
 		return &ValidationError{"id_token_signed_response_alg", "unknown_value", fmt.Sprintf("must be one of %q", keys.Algs)}
+	case !o.AuthorizationAlg.Valid():
+		return &ValidationError{"authorization_signed_response_alg", "unknown_value", fmt.Sprintf("must be one of %q", keys.Algs)}
+	case !o.IntrospectionAlg.Valid():
+		return &ValidationError{"introspection_signed_response_alg", "unknown_value", fmt.Sprintf("must be one of %q", keys.Algs)}
 	case o.GroupScopes != AllGroupScopes && o.GroupScopes != AllowedGroupScopes:
 		return &ValidationError{"group_scopes", "unknown_value", "must be all or allowed_only"}
 	case !o.RequirePKCE && of != Server:

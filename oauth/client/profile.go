@@ -32,7 +32,7 @@ func (a *Application) UseProfile(p Profile) {
 	if !slices.Contains(fapi2Algs, a.RequestObjectAlg) {
 		a.RequestObjectAlg = ""
 	}
-	for _, alg := range []*keys.Alg{&a.SigningAlg, &a.IDTokenAlg} {
+	for _, alg := range []*keys.Alg{&a.SigningAlg, &a.IDTokenAlg, &a.AuthorizationAlg, &a.IntrospectionAlg} {
 		if !slices.Contains(fapi2Algs, string(*alg)) {
 			*alg = keys.ES256
 		}
@@ -63,6 +63,10 @@ func (a Application) validateProfile() error {
 		return locked("access_token_signing_alg", fmt.Sprintf("must be one of %q", fapi2Algs))
 	case !slices.Contains(fapi2Algs, string(a.IDTokenAlg)):
 		return locked("id_token_signed_response_alg", fmt.Sprintf("must be one of %q", fapi2Algs))
+	case !slices.Contains(fapi2Algs, string(a.AuthorizationAlg)):
+		return locked("authorization_signed_response_alg", fmt.Sprintf("must be one of %q", fapi2Algs))
+	case !slices.Contains(fapi2Algs, string(a.IntrospectionAlg)):
+		return locked("introspection_signed_response_alg", fmt.Sprintf("must be one of %q", fapi2Algs))
 	case a.RequestObjectAlg != "" && !slices.Contains(fapi2Algs, a.RequestObjectAlg):
 		return locked("request_object_signing_alg", fmt.Sprintf("must be null or one of %q", fapi2Algs))
 	case slices.ContainsFunc(a.RedirectURIs, func(uri string) bool { return !strings.HasPrefix(uri, "https://") }):

@@ -68,6 +68,8 @@ type Metadata struct {
 	JWKSURI    string
 	IDTokenAlg keys.Alg
 
+	AuthorizationAlg     keys.Alg
+	IntrospectionAlg     keys.Alg
 	RequestObjectAlg     string
 	RequireRequestObject bool
 
@@ -93,10 +95,8 @@ var unsupported = map[string]string{
 	"userinfo_signed_response_alg":               "",
 	"userinfo_encrypted_response_alg":            "",
 	"userinfo_encrypted_response_enc":            "",
-	"introspection_signed_response_alg":          "",
 	"introspection_encrypted_response_alg":       "",
 	"introspection_encrypted_response_enc":       "",
-	"authorization_signed_response_alg":          "",
 	"authorization_encrypted_response_alg":       "",
 	"authorization_encrypted_response_enc":       "",
 	"request_object_encryption_alg":              "",
@@ -250,7 +250,9 @@ func refusedMetadata(err error) error {
 func (m Metadata) withDefaults(t Type) Metadata {
 	m.AuthMethod = cmp.Or(m.AuthMethod, t.DefaultOptions().AuthMethod)
 	m.ApplicationType = cmp.Or(m.ApplicationType, t.clientKind())
-	m.IDTokenAlg = cmp.Or(m.IDTokenAlg, registeredIDTokenAlg)
+	for _, alg := range []*keys.Alg{&m.IDTokenAlg, &m.AuthorizationAlg, &m.IntrospectionAlg} {
+		*alg = cmp.Or(*alg, registeredIDTokenAlg)
+	}
 	if len(m.GrantTypes) == 0 {
 		m.GrantTypes = []string{protocol.GrantAuthorizationCode}
 	}
@@ -326,6 +328,7 @@ func (m Metadata) describe(a *Application, asked []string, registered map[string
 	}
 	a.AllowedScopes, a.RedirectURIs, a.Name = scopes, m.RedirectURIs, m.name()
 	a.LogoURI, a.AuthMethod, a.JWKS, a.JWKSURI, a.IDTokenAlg = m.LogoURI, m.AuthMethod, m.JWKS, m.JWKSURI, m.IDTokenAlg
+	a.AuthorizationAlg, a.IntrospectionAlg = m.AuthorizationAlg, m.IntrospectionAlg
 	a.PostLogoutRedirectURIs = m.PostLogoutRedirectURIs
 	a.BackchannelLogoutURI, a.BackchannelLogoutSessionRequired = m.BackchannelLogoutURI, m.BackchannelLogoutSessionRequired
 	// These may be requirements of an administrator, so the client can only add them.
@@ -424,7 +427,7 @@ func (c Registered) Metadata() Metadata {
 		ClientName: a.Name, ClientURI: a.Registration.ClientURI, LogoURI: a.LogoURI, TOSURI: a.Registration.TOSURI, PolicyURI: a.Registration.PolicyURI,
 		Contacts: a.Registration.Contacts, SoftwareID: a.Registration.SoftwareID, SoftwareVersion: a.Registration.SoftwareVersion,
 		JWKS: a.JWKS, JWKSURI: a.JWKSURI, IDTokenAlg: a.IDTokenAlg,
-		RequestObjectAlg: a.RequestObjectAlg, RequireRequestObject: a.RequireRequestObject,
+		AuthorizationAlg: a.AuthorizationAlg, IntrospectionAlg: a.IntrospectionAlg, RequestObjectAlg: a.RequestObjectAlg, RequireRequestObject: a.RequireRequestObject,
 		PostLogoutRedirectURIs: a.PostLogoutRedirectURIs, BackchannelLogoutURI: a.BackchannelLogoutURI, BackchannelLogoutSessionRequired: a.BackchannelLogoutSessionRequired,
 		RequirePAR: a.RequirePAR, DPoPBound: a.DPoPBound, DefaultMaxAge: a.Registration.DefaultMaxAge,
 	}

@@ -59,6 +59,7 @@ func FuzzClientMetadata(f *testing.F) {
 		a.AllowedScopes, a.RedirectURIs, a.AllowedOrigins, a.Name = before.AllowedScopes, before.RedirectURIs, before.AllowedOrigins, before.Name
 		options := before.Options
 		options.LogoURI, options.AuthMethod, options.JWKS, options.JWKSURI, options.IDTokenAlg = a.LogoURI, a.AuthMethod, a.JWKS, a.JWKSURI, a.IDTokenAlg
+		options.AuthorizationAlg, options.IntrospectionAlg, options.RequestObjectAlg, options.RequireRequestObject = a.AuthorizationAlg, a.IntrospectionAlg, a.RequestObjectAlg, a.RequireRequestObject
 		options.PostLogoutRedirectURIs, options.BackchannelLogoutURI = a.PostLogoutRedirectURIs, a.BackchannelLogoutURI
 		options.BackchannelLogoutSessionRequired, options.RequirePAR, options.DPoPBound, options.Registration = a.BackchannelLogoutSessionRequired, a.RequirePAR, a.DPoPBound, a.Registration
 		before.Options = options

@@ -62,6 +62,21 @@ func (s *Service) Introspect(ctx context.Context, tenant protocol.Tenant, by cli
 	return i, err
 }
 
+// introspectionType is the typ header of signed responses (RFC 9701 §5).
+const introspectionType = "token-introspection+jwt"
+
+// SignIntrospection returns a response of the introspection endpoint to a client that has
+// authenticated, as a JWT for that client (RFC 9701 §5). It is no access token: it has another typ.
+func (s *Service) SignIntrospection(ctx context.Context, tenant protocol.Tenant, clientID string, response any) (string, error) {
+	app, err := client.Select(ctx, s.db, tenant.ID, clientID)
+	if err != nil {
+		return "", err
+	}
+	return s.keys.Sign(ctx, tenant, app.IntrospectionAlg, introspectionType, map[string]any{
+		"iss": tenant.BaseURL, "aud": clientID, "iat": s.clock().Unix(), "token_introspection": response,
+	})
+}
+
 func (s *Service) introspectAccessToken(ctx context.Context, tenant protocol.Tenant, app client.Application, token string) (Introspection, error) {
 	c, err := s.Read(ctx, tenant, token, s.clock())
 	if err != nil {
