@@ -18,44 +18,46 @@ import (
 
 // Metadata describes the authorization server of a tenant (RFC 8414 §2, OIDC Discovery §3).
 type Metadata struct {
-	Issuer                            string
-	AuthorizationEndpoint             string
-	TokenEndpoint                     string
-	UserInfoEndpoint                  string
-	DeviceAuthorizationEndpoint       string
-	PushedRequestEndpoint             string
-	RevocationEndpoint                string
-	IntrospectionEndpoint             string
-	EndSessionEndpoint                string
-	JWKSURI                           string
-	RegistrationEndpoint              string // empty: there is none
-	ScopesSupported                   []string
-	ResponseTypesSupported            []string
-	ResponseModesSupported            []string
-	GrantTypesSupported               []string
-	SubjectTypesSupported             []string
-	IDTokenSigningAlgValuesSupported  []string
-	TokenEndpointAuthMethodsSupported []string
-	RevocationAuthMethodsSupported    []string
-	IntrospectionAuthMethodsSupported []string
-	TokenEndpointAuthAlgsSupported    []string
-	RevocationAuthAlgsSupported       []string
-	IntrospectionAuthAlgsSupported    []string
-	CodeChallengeMethodsSupported     []string
-	DPoPSigningAlgValuesSupported     []string // RFC 9449 §5.1
-	AuthorizationResponseISSSupported bool     // RFC 9207
-	ACRValuesSupported                []string
-	ClaimsSupported                   []string
-	AuthorizationDetailsTypes         []string // RFC 9396 §10
-	PromptValuesSupported             []string
-	BackchannelLogoutSupported        bool
-	BackchannelLogoutSessionSupported bool
-	RequestParameterSupported         bool
-	RequestObjectAlgsSupported        []string // RFC 9101 §10.5
-	RequestURIParameterSupported      bool
-	RequirePushedRequests             bool
-	UILocalesSupported                []string
-	ServiceDocumentation              string
+	Issuer                             string
+	AuthorizationEndpoint              string
+	TokenEndpoint                      string
+	UserInfoEndpoint                   string
+	DeviceAuthorizationEndpoint        string
+	PushedRequestEndpoint              string
+	RevocationEndpoint                 string
+	IntrospectionEndpoint              string
+	EndSessionEndpoint                 string
+	JWKSURI                            string
+	RegistrationEndpoint               string // empty: there is none
+	ScopesSupported                    []string
+	ResponseTypesSupported             []string
+	ResponseModesSupported             []string
+	GrantTypesSupported                []string
+	SubjectTypesSupported              []string
+	IDTokenSigningAlgValuesSupported   []string
+	TokenEndpointAuthMethodsSupported  []string
+	RevocationAuthMethodsSupported     []string
+	IntrospectionAuthMethodsSupported  []string
+	TokenEndpointAuthAlgsSupported     []string
+	RevocationAuthAlgsSupported        []string
+	IntrospectionAuthAlgsSupported     []string
+	CodeChallengeMethodsSupported      []string
+	DPoPSigningAlgValuesSupported      []string // RFC 9449 §5.1
+	AuthorizationResponseISSSupported  bool     // RFC 9207
+	ACRValuesSupported                 []string
+	ClaimsSupported                    []string
+	AuthorizationDetailsTypes          []string // RFC 9396 §10
+	PromptValuesSupported              []string
+	BackchannelLogoutSupported         bool
+	BackchannelLogoutSessionSupported  bool
+	FrontchannelLogoutSupported        bool
+	FrontchannelLogoutSessionSupported bool
+	RequestParameterSupported          bool
+	RequestObjectAlgsSupported         []string // RFC 9101 §10.5
+	RequestURIParameterSupported       bool
+	RequirePushedRequests              bool
+	UILocalesSupported                 []string
+	ServiceDocumentation               string
 }
 
 // Metadata returns the content of a tenant's discovery documents.
@@ -78,42 +80,44 @@ func (s *Service) Metadata(ctx context.Context, tenant protocol.Tenant) (Metadat
 		registration = tenant.BaseURL + protocol.RegisterPath
 	}
 	return Metadata{
-		Issuer:                            tenant.BaseURL,
-		AuthorizationEndpoint:             tenant.BaseURL + protocol.AuthorizePath,
-		TokenEndpoint:                     tenant.BaseURL + protocol.TokenPath,
-		UserInfoEndpoint:                  tenant.BaseURL + protocol.UserInfoPath,
-		DeviceAuthorizationEndpoint:       tenant.BaseURL + protocol.DevicePath,
-		PushedRequestEndpoint:             tenant.BaseURL + protocol.PushPath,
-		RevocationEndpoint:                tenant.BaseURL + protocol.RevokePath,
-		IntrospectionEndpoint:             tenant.BaseURL + protocol.IntrospectPath,
-		EndSessionEndpoint:                tenant.BaseURL + protocol.EndSessionPath,
-		JWKSURI:                           tenant.BaseURL + protocol.JWKSPath,
-		RegistrationEndpoint:              registration,
-		ScopesSupported:                   append(append([]string{}, scope.OIDC...), scope.Builtin...),
-		ResponseTypesSupported:            []string{protocol.ResponseTypeCode},
-		ResponseModesSupported:            authorization.ResponseModes,
-		GrantTypesSupported:               protocol.GrantTypes,
-		SubjectTypesSupported:             []string{"public"},
-		IDTokenSigningAlgValuesSupported:  algNames(),
-		TokenEndpointAuthMethodsSupported: client.ClientAuthMethods,
-		RevocationAuthMethodsSupported:    client.ClientAuthMethods,
-		IntrospectionAuthMethodsSupported: client.ConfidentialAuthMethods,
-		TokenEndpointAuthAlgsSupported:    assertion.Algs,
-		RevocationAuthAlgsSupported:       assertion.Algs,
-		IntrospectionAuthAlgsSupported:    assertion.Algs,
-		CodeChallengeMethodsSupported:     []string{"S256"},
-		DPoPSigningAlgValuesSupported:     dpop.Algs,
-		AuthorizationResponseISSSupported: true,
-		ACRValuesSupported:                []string{protocol.AAL1, protocol.AAL2},
-		ClaimsSupported:                   claimsSupported(configured()),
-		AuthorizationDetailsTypes:         types,
-		PromptValuesSupported:             authorization.Prompts,
-		UILocalesSupported:                []string{"en"}, // of the hosted pages
-		ServiceDocumentation:              tenant.BaseURL + "/api/v1/openapi.yaml",
-		RequestParameterSupported:         true,
-		RequestObjectAlgsSupported:        requestobject.Algs,
-		BackchannelLogoutSupported:        true,
-		BackchannelLogoutSessionSupported: true,
+		Issuer:                             tenant.BaseURL,
+		AuthorizationEndpoint:              tenant.BaseURL + protocol.AuthorizePath,
+		TokenEndpoint:                      tenant.BaseURL + protocol.TokenPath,
+		UserInfoEndpoint:                   tenant.BaseURL + protocol.UserInfoPath,
+		DeviceAuthorizationEndpoint:        tenant.BaseURL + protocol.DevicePath,
+		PushedRequestEndpoint:              tenant.BaseURL + protocol.PushPath,
+		RevocationEndpoint:                 tenant.BaseURL + protocol.RevokePath,
+		IntrospectionEndpoint:              tenant.BaseURL + protocol.IntrospectPath,
+		EndSessionEndpoint:                 tenant.BaseURL + protocol.EndSessionPath,
+		JWKSURI:                            tenant.BaseURL + protocol.JWKSPath,
+		RegistrationEndpoint:               registration,
+		ScopesSupported:                    append(append([]string{}, scope.OIDC...), scope.Builtin...),
+		ResponseTypesSupported:             []string{protocol.ResponseTypeCode},
+		ResponseModesSupported:             authorization.ResponseModes,
+		GrantTypesSupported:                protocol.GrantTypes,
+		SubjectTypesSupported:              []string{"public"},
+		IDTokenSigningAlgValuesSupported:   algNames(),
+		TokenEndpointAuthMethodsSupported:  client.ClientAuthMethods,
+		RevocationAuthMethodsSupported:     client.ClientAuthMethods,
+		IntrospectionAuthMethodsSupported:  client.ConfidentialAuthMethods,
+		TokenEndpointAuthAlgsSupported:     assertion.Algs,
+		RevocationAuthAlgsSupported:        assertion.Algs,
+		IntrospectionAuthAlgsSupported:     assertion.Algs,
+		CodeChallengeMethodsSupported:      []string{"S256"},
+		DPoPSigningAlgValuesSupported:      dpop.Algs,
+		AuthorizationResponseISSSupported:  true,
+		ACRValuesSupported:                 []string{protocol.AAL1, protocol.AAL2},
+		ClaimsSupported:                    claimsSupported(configured()),
+		AuthorizationDetailsTypes:          types,
+		PromptValuesSupported:              authorization.Prompts,
+		UILocalesSupported:                 []string{"en"}, // of the hosted pages
+		ServiceDocumentation:               tenant.BaseURL + "/api/v1/openapi.yaml",
+		RequestParameterSupported:          true,
+		RequestObjectAlgsSupported:         requestobject.Algs,
+		BackchannelLogoutSupported:         true,
+		BackchannelLogoutSessionSupported:  true,
+		FrontchannelLogoutSupported:        true,
+		FrontchannelLogoutSessionSupported: true,
 	}, nil
 }
 
