@@ -114,11 +114,6 @@ func basicTests(t *testing.T, s *opSuite) map[string]func(t *testing.T) {
 			c.with(tokens.body["access_token"].(string)).want(t, 401, "invalid_token", "GET", "/oauth2/userinfo", nil)
 		}
 	}
-	// object returns the error for a request object without a signature.
-	unsignedError := "request_not_supported"
-	if has("request_parameter_supported")(discovery) {
-		unsignedError = "invalid_request_object"
-	}
 	return map[string]func(t *testing.T){
 		"oidcc-server": func(t *testing.T) {
 			tokens, claims := s.flow(t, url.Values{"nonce": {"n-7"}})
@@ -230,7 +225,7 @@ func basicTests(t *testing.T, s *opSuite) map[string]func(t *testing.T) {
 		},
 		"oidcc-unsigned-request-object-supported-correctly-or-rejected-as-unsupported": func(t *testing.T) {
 			equal(t, "without a signature", offers("request_object_signing_alg_values_supported", "none")(discovery), false)
-			s.errorOf(unsignedError, url.Values{"request": {unsecured(t, object{"iss": first.id, "aud": c.base(), "nonce": "n-2"})}})(t)
+			s.errorOf("request_not_supported", url.Values{"request": {unsecured(t, object{"iss": first.id, "aud": c.base(), "nonce": "n-2"})}})(t)
 		},
 		"oidcc-claims-essential": func(t *testing.T) {
 			tokens, _ := s.flow(t, url.Values{"scope": {"openid"}, "claims": {`{"userinfo":{"name":{"essential":true}}}`}})
@@ -241,7 +236,7 @@ func basicTests(t *testing.T, s *opSuite) map[string]func(t *testing.T) {
 			equal(t, "name", s.userInfo(t, tokens)["name"], want)
 		},
 		"oidcc-ensure-request-object-with-redirect-uri": func(t *testing.T) {
-			s.errorOf(unsignedError, url.Values{"request": {unsecured(t, object{"iss": first.id, "aud": c.base(), "redirect_uri": "https://app.example.com/other"})}})(t)
+			s.errorOf("request_not_supported", url.Values{"request": {unsecured(t, object{"iss": first.id, "aud": c.base(), "redirect_uri": "https://app.example.com/other"})}})(t)
 		},
 		"oidcc-refresh-token": func(t *testing.T) {
 			tokens, before := s.flow(t, url.Values{"scope": {"openid offline_access"}})

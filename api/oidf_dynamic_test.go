@@ -214,12 +214,8 @@ func dynamicOP(t *testing.T, w *world, c *client) {
 			equal(t, "by the new key", p.tokens(t, form).status, 200)
 		},
 		"oidcc-ensure-request-object-with-redirect-uri": func(t *testing.T) {
-			want := "request_not_supported"
-			if has("request_parameter_supported")(discoveryOf(t, c)) {
-				want = "invalid_request_object"
-			}
 			response := first.respond(t, url.Values{"request": {unsecured(t, object{"iss": first.id, "aud": c.base(), "redirect_uri": "https://app.example.com/other"})}})
-			equal(t, "refused", response.Get("error"), want)
+			equal(t, "refused", response.Get("error"), "request_not_supported")
 		},
 		"oidcc-refresh-token": func(t *testing.T) {
 			second := registerSigner(t, c, session, newSigner(t, "c"), object{"client_name": "Second"})
