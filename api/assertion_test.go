@@ -187,7 +187,6 @@ func privateKeyJWT(t *testing.T, w *world, c *client) {
 			"another type":     {nil, url.Values{"client_assertion": {assert(nil)}, "client_assertion_type": {"urn:ietf:params:oauth:client-assertion-type:saml2-bearer"}}},
 			"type alone":       {nil, url.Values{"client_assertion_type": {assertionType}}},
 			"twice":            {nil, url.Values{"client_assertion": {assert(nil), assert(nil)}, "client_assertion_type": {assertionType}}},
-			"of another":       {nil, asserting(assert(nil), url.Values{"client_id": {classic.id}})},
 			"Basic of another": {basic(classic.id, classic.secret), asserting(assert(nil), more)},
 		} {
 			v := maps.Clone(more)
@@ -195,6 +194,8 @@ func privateKeyJWT(t *testing.T, w *world, c *client) {
 			a := app.present(t, path, request.header, v)
 			equal(t, path+": "+what, []any{a.status, a.code()}, []any{400, "invalid_request"})
 		}
+		a := app.present(t, path, nil, asserting(assert(nil), joined(more, url.Values{"client_id": {classic.id}})))
+		equal(t, path+": of another", []any{a.status, a.code()}, []any{401, "invalid_client"})
 		for what, h := range map[string]http.Header{"secret of nobody": basic(app.id, ""), "a secret": basic(app.id, classic.secret)} {
 			equal(t, path+": "+what, app.present(t, path, h, more).status, 401)
 		}

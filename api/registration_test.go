@@ -174,7 +174,7 @@ func registration(t *testing.T, w *world, c *client) {
 	little := object{
 		"redirect_uris": []any{callback}, "token_endpoint_auth_method": "client_secret_basic", "grant_types": []any{"authorization_code"},
 		"response_types": []any{"code"}, "application_type": "web", "scope": "openid profile email offline_access", "client_name": "app.example.com",
-		"id_token_signed_response_alg": "RS256", "backchannel_logout_session_required": false, "require_pushed_authorization_requests": false, "dpop_bound_access_tokens": false, "require_signed_request_object": false,
+		"id_token_signed_response_alg": "RS256", "backchannel_logout_session_required": false, "frontchannel_logout_session_required": false, "require_pushed_authorization_requests": false, "dpop_bound_access_tokens": false, "require_signed_request_object": false,
 		"authorization_signed_response_alg": "RS256", "introspection_signed_response_alg": "RS256",
 	}
 	plain := register(t, c, object{"redirect_uris": []any{callback}, "jwks": nil, "contacts": nil})
@@ -188,7 +188,8 @@ func registration(t *testing.T, w *world, c *client) {
 		"response_types": []any{"code"}, "application_type": "web", "scope": "openid invoices", "client_name": "Notes", "client_uri": "https://app.example.com/", "logo_uri": "https://app.example.com/logo.png",
 		"tos_uri": "https://app.example.com/tos", "policy_uri": "https://app.example.com/policy", "contacts": []any{"ops@app.example.com", "+41 1 234"}, "software_id": "4NRB1-0XZAB", "software_version": "2.0",
 		"jwks": keySet(key), "id_token_signed_response_alg": "ES256", "post_logout_redirect_uris": []any{"https://app.example.com/bye"},
-		"backchannel_logout_uri": "https://app.example.com/logout", "backchannel_logout_session_required": true, "require_pushed_authorization_requests": true, "dpop_bound_access_tokens": true, "request_object_signing_alg": "ES256", "require_signed_request_object": true,
+		"backchannel_logout_uri": "https://app.example.com/logout", "backchannel_logout_session_required": true, "frontchannel_logout_uri": "https://app.example.com/frames", "frontchannel_logout_session_required": true, "require_auth_time": true, "initiate_login_uri": "https://app.example.com/start",
+		"require_pushed_authorization_requests": true, "dpop_bound_access_tokens": true, "request_object_signing_alg": "ES256", "require_signed_request_object": true,
 		"authorization_signed_response_alg": "ES256", "introspection_signed_response_alg": "ES256",
 		"default_max_age": 3600.0,
 	}

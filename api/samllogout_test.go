@@ -28,7 +28,7 @@ func partnerLogout(t *testing.T, w *world, c *client) {
 	p := newSAML(w)
 	partner(t, c, p, object{"trust_email": true})
 	me := c.with(samlEnters(t, c, p, samltest.Response{}))
-	equal(t, "no single logout", me.want(t, 200, "", "POST", authPath+"/federation/logout", nil).data(), object{"redirect_to": nil, "form": nil})
+	equal(t, "no single logout", me.want(t, 200, "", "POST", authPath+"/federation/logout", nil).data(), object{"redirect_to": nil, "form": nil, "frontchannel_logout_uris": []any{}})
 }
 
 // samlEnters signs in at a SAML identity provider, and returns the token of the session.

@@ -18,47 +18,49 @@ import (
 
 // Metadata describes the authorization server of a tenant (RFC 8414 §2, OIDC Discovery §3).
 type Metadata struct {
-	Issuer                            string
-	AuthorizationEndpoint             string
-	TokenEndpoint                     string
-	UserInfoEndpoint                  string
-	DeviceAuthorizationEndpoint       string
-	PushedRequestEndpoint             string
-	RevocationEndpoint                string
-	IntrospectionEndpoint             string
-	EndSessionEndpoint                string
-	JWKSURI                           string
-	RegistrationEndpoint              string // empty: there is none
-	ClientIDDocumentsSupported        bool
-	ScopesSupported                   []string
-	ResponseTypesSupported            []string
-	ResponseModesSupported            []string
-	GrantTypesSupported               []string
-	SubjectTypesSupported             []string
-	IDTokenSigningAlgValuesSupported  []string
-	TokenEndpointAuthMethodsSupported []string
-	RevocationAuthMethodsSupported    []string
-	IntrospectionAuthMethodsSupported []string
-	TokenEndpointAuthAlgsSupported    []string
-	RevocationAuthAlgsSupported       []string
-	IntrospectionAuthAlgsSupported    []string
-	AuthorizationAlgsSupported        []string // JARM §4
-	IntrospectionAlgsSupported        []string // RFC 9701 §7
-	CodeChallengeMethodsSupported     []string
-	DPoPSigningAlgValuesSupported     []string // RFC 9449 §5.1
-	AuthorizationResponseISSSupported bool     // RFC 9207
-	ACRValuesSupported                []string
-	ClaimsSupported                   []string
-	AuthorizationDetailsTypes         []string // RFC 9396 §10
-	PromptValuesSupported             []string
-	BackchannelLogoutSupported        bool
-	BackchannelLogoutSessionSupported bool
-	RequestParameterSupported         bool
-	RequestObjectAlgsSupported        []string // RFC 9101 §10.5
-	RequestURIParameterSupported      bool
-	RequirePushedRequests             bool
-	UILocalesSupported                []string
-	ServiceDocumentation              string
+	Issuer                             string
+	AuthorizationEndpoint              string
+	TokenEndpoint                      string
+	UserInfoEndpoint                   string
+	DeviceAuthorizationEndpoint        string
+	PushedRequestEndpoint              string
+	RevocationEndpoint                 string
+	IntrospectionEndpoint              string
+	EndSessionEndpoint                 string
+	JWKSURI                            string
+	RegistrationEndpoint               string // empty: there is none
+	ClientIDDocumentsSupported         bool
+	ScopesSupported                    []string
+	ResponseTypesSupported             []string
+	ResponseModesSupported             []string
+	GrantTypesSupported                []string
+	SubjectTypesSupported              []string
+	IDTokenSigningAlgValuesSupported   []string
+	TokenEndpointAuthMethodsSupported  []string
+	RevocationAuthMethodsSupported     []string
+	IntrospectionAuthMethodsSupported  []string
+	TokenEndpointAuthAlgsSupported     []string
+	RevocationAuthAlgsSupported        []string
+	IntrospectionAuthAlgsSupported     []string
+	AuthorizationAlgsSupported         []string // JARM §4
+	IntrospectionAlgsSupported         []string // RFC 9701 §7
+	CodeChallengeMethodsSupported      []string
+	DPoPSigningAlgValuesSupported      []string // RFC 9449 §5.1
+	AuthorizationResponseISSSupported  bool     // RFC 9207
+	ACRValuesSupported                 []string
+	ClaimsSupported                    []string
+	AuthorizationDetailsTypes          []string // RFC 9396 §10
+	PromptValuesSupported              []string
+	BackchannelLogoutSupported         bool
+	BackchannelLogoutSessionSupported  bool
+	FrontchannelLogoutSupported        bool
+	FrontchannelLogoutSessionSupported bool
+	RequestParameterSupported          bool
+	RequestObjectAlgsSupported         []string // RFC 9101 §10.5
+	RequestURIParameterSupported       bool
+	RequirePushedRequests              bool
+	UILocalesSupported                 []string
+	ServiceDocumentation               string
 }
 
 // Metadata returns the content of a tenant's discovery documents.
@@ -81,45 +83,47 @@ func (s *Service) Metadata(ctx context.Context, tenant protocol.Tenant) (Metadat
 		registration = tenant.BaseURL + protocol.RegisterPath
 	}
 	return Metadata{
-		Issuer:                            tenant.BaseURL,
-		AuthorizationEndpoint:             tenant.BaseURL + protocol.AuthorizePath,
-		TokenEndpoint:                     tenant.BaseURL + protocol.TokenPath,
-		UserInfoEndpoint:                  tenant.BaseURL + protocol.UserInfoPath,
-		DeviceAuthorizationEndpoint:       tenant.BaseURL + protocol.DevicePath,
-		PushedRequestEndpoint:             tenant.BaseURL + protocol.PushPath,
-		RevocationEndpoint:                tenant.BaseURL + protocol.RevokePath,
-		IntrospectionEndpoint:             tenant.BaseURL + protocol.IntrospectPath,
-		EndSessionEndpoint:                tenant.BaseURL + protocol.EndSessionPath,
-		JWKSURI:                           tenant.BaseURL + protocol.JWKSPath,
-		RegistrationEndpoint:              registration,
-		ClientIDDocumentsSupported:        settings.ClientIDDocuments != client.DocumentsOff,
-		ScopesSupported:                   append(append([]string{}, scope.OIDC...), scope.Builtin...),
-		ResponseTypesSupported:            []string{protocol.ResponseTypeCode},
-		ResponseModesSupported:            authorization.ResponseModes,
-		GrantTypesSupported:               protocol.GrantTypes,
-		SubjectTypesSupported:             []string{"public"},
-		IDTokenSigningAlgValuesSupported:  algNames(),
-		TokenEndpointAuthMethodsSupported: client.ClientAuthMethods,
-		RevocationAuthMethodsSupported:    client.ClientAuthMethods,
-		IntrospectionAuthMethodsSupported: client.ConfidentialAuthMethods,
-		TokenEndpointAuthAlgsSupported:    assertion.Algs,
-		RevocationAuthAlgsSupported:       assertion.Algs,
-		IntrospectionAuthAlgsSupported:    assertion.Algs,
-		AuthorizationAlgsSupported:        algNames(),
-		IntrospectionAlgsSupported:        algNames(),
-		CodeChallengeMethodsSupported:     []string{"S256"},
-		DPoPSigningAlgValuesSupported:     dpop.Algs,
-		AuthorizationResponseISSSupported: true,
-		ACRValuesSupported:                []string{protocol.AAL1, protocol.AAL2},
-		ClaimsSupported:                   claimsSupported(configured()),
-		AuthorizationDetailsTypes:         types,
-		PromptValuesSupported:             authorization.Prompts,
-		UILocalesSupported:                []string{"en"}, // of the hosted pages
-		ServiceDocumentation:              tenant.BaseURL + "/api/v1/openapi.yaml",
-		RequestParameterSupported:         true,
-		RequestObjectAlgsSupported:        requestobject.Algs,
-		BackchannelLogoutSupported:        true,
-		BackchannelLogoutSessionSupported: true,
+		Issuer:                             tenant.BaseURL,
+		AuthorizationEndpoint:              tenant.BaseURL + protocol.AuthorizePath,
+		TokenEndpoint:                      tenant.BaseURL + protocol.TokenPath,
+		UserInfoEndpoint:                   tenant.BaseURL + protocol.UserInfoPath,
+		DeviceAuthorizationEndpoint:        tenant.BaseURL + protocol.DevicePath,
+		PushedRequestEndpoint:              tenant.BaseURL + protocol.PushPath,
+		RevocationEndpoint:                 tenant.BaseURL + protocol.RevokePath,
+		IntrospectionEndpoint:              tenant.BaseURL + protocol.IntrospectPath,
+		EndSessionEndpoint:                 tenant.BaseURL + protocol.EndSessionPath,
+		JWKSURI:                            tenant.BaseURL + protocol.JWKSPath,
+		RegistrationEndpoint:               registration,
+		ClientIDDocumentsSupported:         settings.ClientIDDocuments != client.DocumentsOff,
+		ScopesSupported:                    append(append([]string{}, scope.OIDC...), scope.Builtin...),
+		ResponseTypesSupported:             []string{protocol.ResponseTypeCode},
+		ResponseModesSupported:             authorization.ResponseModes,
+		GrantTypesSupported:                protocol.GrantTypes,
+		SubjectTypesSupported:              []string{"public"},
+		IDTokenSigningAlgValuesSupported:   algNames(),
+		TokenEndpointAuthMethodsSupported:  client.ClientAuthMethods,
+		RevocationAuthMethodsSupported:     client.ClientAuthMethods,
+		IntrospectionAuthMethodsSupported:  client.ConfidentialAuthMethods,
+		TokenEndpointAuthAlgsSupported:     assertion.Algs,
+		RevocationAuthAlgsSupported:        assertion.Algs,
+		IntrospectionAuthAlgsSupported:     assertion.Algs,
+		AuthorizationAlgsSupported:         algNames(),
+		IntrospectionAlgsSupported:         algNames(),
+		CodeChallengeMethodsSupported:      []string{"S256"},
+		DPoPSigningAlgValuesSupported:      dpop.Algs,
+		AuthorizationResponseISSSupported:  true,
+		ACRValuesSupported:                 []string{protocol.AAL1, protocol.AAL2},
+		ClaimsSupported:                    claimsSupported(configured()),
+		AuthorizationDetailsTypes:          types,
+		PromptValuesSupported:              authorization.Prompts,
+		UILocalesSupported:                 []string{"en"}, // of the hosted pages
+		ServiceDocumentation:               tenant.BaseURL + "/api/v1/openapi.yaml",
+		RequestParameterSupported:          true,
+		RequestObjectAlgsSupported:         requestobject.Algs,
+		BackchannelLogoutSupported:         true,
+		BackchannelLogoutSessionSupported:  true,
+		FrontchannelLogoutSupported:        true,
+		FrontchannelLogoutSessionSupported: true,
 	}, nil
 }
 

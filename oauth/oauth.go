@@ -37,7 +37,7 @@ type Config struct {
 	// DB stores the module's state. Its tables are [Migrations]. Required.
 	DB *sqldb.DB
 
-	// Seal encrypts private signing keys at rest, and derives refresh tokens. Required.
+	// Seal encrypts private signing keys at rest, and derives refresh tokens and DPoP nonces. Required.
 	Seal *seal.Key
 
 	// Users has the users that give access to applications. Required.
@@ -109,7 +109,7 @@ func New(c Config) (*Service, error) {
 		DB: c.DB, Relations: c.Relations, Authority: c.Authority, Access: s.Access, Keys: s.Keys, Revoked: revoked, Outbound: c.Outbound, Clock: c.Clock,
 		LocalRedirects: c.LocalRedirects,
 	})
-	s.Authenticator = client.NewAuthenticator(c.DB, c.Outbound, c.Logger, c.Clock)
+	s.Authenticator = client.NewAuthenticator(c.DB, c.Seal, c.Outbound, c.Logger, c.Clock)
 	s.details = detail.NewChecker(c.Relations)
 	s.Claims = claim.NewFinder(c.Relations, c.Users)
 	var minter *token.Minter

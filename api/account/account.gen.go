@@ -424,6 +424,9 @@ type FederationLogoutBegun struct {
 		// Form The fields of the form that the browser posts there; null: it is redirected.
 		Form *map[string]string `json:"form"`
 
+		// FrontchannelLogoutUris What the browser loads in frames before it goes on: the `frontchannel_logout_uri` of each application of the session, with `iss` and `sid`.
+		FrontchannelLogoutUris []string `json:"frontchannel_logout_uris"`
+
 		// RedirectTo The address of the identity provider.
 		RedirectTo *string `json:"redirect_to"`
 	} `json:"data"`

@@ -94,6 +94,7 @@ type Requests interface {
 	Choose(ctx context.Context, t protocol.Tenant, requestID, sessionID string) error
 	Device(ctx context.Context, t protocol.Tenant, userCode string) (authorization.DeviceRequest, error)
 	AnswerDevice(ctx context.Context, t protocol.Tenant, userCode string, by access.Authentication, allow bool) error
+	LogoutFrames(ctx context.Context, t protocol.Tenant, sessionID string) ([]string, error)
 }
 
 // Clients is the part of [client.Registry] that the operations use.

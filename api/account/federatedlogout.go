@@ -53,10 +53,15 @@ func (h *Handlers) BeginFederationLogout(ctx context.Context, request BeginFeder
 	if begun.URL != "" {
 		info.SetFederationCookie(begun.State, begun.Secret, false, signin.For)
 	}
+	frames, err := h.Requests.LogoutFrames(ctx, protocol.Tenant{ID: info.Tenant.ID, BaseURL: info.Tenant.BaseURL}, current.ID)
+	if err != nil {
+		return nil, err
+	}
 	if first.URL != "" {
 		begun.URL, begun.Form = first.URL, first.Form
 	}
 	body := FederationLogoutBegun{Meta: meta(info)}
+	body.Data.FrontchannelLogoutUris = append([]string{}, frames...)
 	body.Data.RedirectTo, body.Data.Form = document.OrNull(begun.URL), fields(begun.Form)
 	return BeginFederationLogout200JSONResponse{Body: body}, nil
 }

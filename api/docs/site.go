@@ -64,6 +64,7 @@ var written = []Page{
 	{Chapter: "Guides", Name: "go-client", File: "docs/go-client.md"},
 	{Chapter: "Guides", Name: "tokens", File: "docs/tokens.md"},
 	{Chapter: "Guides", Name: "agents", File: "docs/agents.md"},
+	{Chapter: "Guides", Name: "certification", File: "docs/certification.md"},
 	{Chapter: "Guides", Name: "webhooks", File: "docs/webhooks.md"},
 	{Chapter: "Guides", Name: "federation", File: "docs/federation.md"},
 	{Chapter: "Guides", Name: "saml", File: "docs/saml.md"},

@@ -59,8 +59,9 @@ func (h *Handlers) endSession(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	end := samlprotocol.Message{URL: with(to, query)}
+	var frames []string
 	if signedIn {
-		// First the SAML applications, then the provider, then the destination.
+		// First the applications in frames, then the SAML applications, then the provider, then the destination.
 		begun, err := h.SignIns.BeginLogout(r.Context(), federation.Tenant{ID: info.Tenant.ID, BaseURL: info.Tenant.BaseURL}, current.ID, end.URL)
 		if begun.URL != "" {
 			end = samlprotocol.Message{URL: begun.URL, Form: begun.Form}
@@ -68,6 +69,9 @@ func (h *Handlers) endSession(w http.ResponseWriter, r *http.Request) {
 		var first samlprotocol.Message
 		if err == nil {
 			first, err = h.SAML.BeginLogout(r.Context(), tenantOf(r), current.ID, end)
+		}
+		if err == nil {
+			frames, err = h.Authorization.LogoutFrames(r.Context(), tenantOf(r), current.ID)
 		}
 		if err == nil {
 			err = h.Sessions.SignOut(r.Context(), current, false)
@@ -84,5 +88,16 @@ func (h *Handlers) endSession(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	account.ForgetSession(info)
-	h.carry(w, r, end)
+	h.leave(w, r, frames, end)
+}
+
+// leave sends a message by the browser, after it has loaded the addresses of applications in frames.
+func (h *Handlers) leave(w http.ResponseWriter, r *http.Request, frames []string, end samlprotocol.Message) {
+	if len(frames) == 0 {
+		h.carry(w, r, end)
+		return
+	}
+	if err := web.LogoutFrames(w, frames, end.URL, end.Form); err != nil {
+		h.Server.Fail(w, r, err)
+	}
 }

@@ -217,20 +217,23 @@ type ClientInformation struct {
 	ClientSecret string `json:"client_secret,omitempty"`
 
 	// ClientSecretExpiresAt With a secret: 0, never.
-	ClientSecretExpiresAt          int                    `json:"client_secret_expires_at,omitempty"`
-	ClientURI                      string                 `json:"client_uri,omitempty"`
-	Contacts                       []string               `json:"contacts,omitempty"`
-	DefaultMaxAge                  int                    `json:"default_max_age,omitempty"`
-	DpopBoundAccessTokens          bool                   `json:"dpop_bound_access_tokens"`
-	GrantTypes                     []string               `json:"grant_types"`
-	IDTokenSignedResponseAlg       string                 `json:"id_token_signed_response_alg"`
-	IntrospectionSignedResponseAlg string                 `json:"introspection_signed_response_alg"`
-	Jwks                           map[string]interface{} `json:"jwks,omitempty"`
-	JwksURI                        string                 `json:"jwks_uri,omitempty"`
-	LogoURI                        string                 `json:"logo_uri,omitempty"`
-	PolicyURI                      string                 `json:"policy_uri,omitempty"`
-	PostLogoutRedirectUris         []string               `json:"post_logout_redirect_uris,omitempty"`
-	RedirectUris                   []string               `json:"redirect_uris"`
+	ClientSecretExpiresAt             int                    `json:"client_secret_expires_at,omitempty"`
+	ClientURI                         string                 `json:"client_uri,omitempty"`
+	Contacts                          []string               `json:"contacts,omitempty"`
+	DefaultMaxAge                     int                    `json:"default_max_age,omitempty"`
+	DpopBoundAccessTokens             bool                   `json:"dpop_bound_access_tokens"`
+	FrontchannelLogoutSessionRequired bool                   `json:"frontchannel_logout_session_required"`
+	FrontchannelLogoutURI             string                 `json:"frontchannel_logout_uri,omitempty"`
+	GrantTypes                        []string               `json:"grant_types"`
+	IDTokenSignedResponseAlg          string                 `json:"id_token_signed_response_alg"`
+	InitiateLoginURI                  string                 `json:"initiate_login_uri,omitempty"`
+	IntrospectionSignedResponseAlg    string                 `json:"introspection_signed_response_alg"`
+	Jwks                              map[string]interface{} `json:"jwks,omitempty"`
+	JwksURI                           string                 `json:"jwks_uri,omitempty"`
+	LogoURI                           string                 `json:"logo_uri,omitempty"`
+	PolicyURI                         string                 `json:"policy_uri,omitempty"`
+	PostLogoutRedirectUris            []string               `json:"post_logout_redirect_uris,omitempty"`
+	RedirectUris                      []string               `json:"redirect_uris"`
 
 	// RegistrationAccessToken By which the client manages itself; in the answer to `GET` the one that was sent.
 	RegistrationAccessToken string `json:"registration_access_token"`
@@ -238,10 +241,12 @@ type ClientInformation struct {
 	// RegistrationClientURI Where.
 	RegistrationClientURI              string   `json:"registration_client_uri"`
 	RequestObjectSigningAlg            string   `json:"request_object_signing_alg,omitempty"`
+	RequireAuthTime                    bool     `json:"require_auth_time,omitempty"`
 	RequirePushedAuthorizationRequests bool     `json:"require_pushed_authorization_requests"`
 	RequireSignedRequestObject         bool     `json:"require_signed_request_object"`
 	ResponseTypes                      []string `json:"response_types"`
 	Scope                              string   `json:"scope"`
+	SectorIdentifierURI                string   `json:"sector_identifier_uri,omitempty"`
 	SoftwareID                         string   `json:"software_id,omitempty"`
 	SoftwareVersion                    string   `json:"software_version,omitempty"`
 	TokenEndpointAuthMethod            string   `json:"token_endpoint_auth_method"`
@@ -274,14 +279,19 @@ type ClientMetadata struct {
 	Contacts []string `json:"contacts,omitempty"`
 
 	// DefaultMaxAge The `max_age` of authorization requests without one, in seconds.
-	DefaultMaxAge         int  `json:"default_max_age,omitempty"`
-	DpopBoundAccessTokens bool `json:"dpop_bound_access_tokens,omitempty"`
+	DefaultMaxAge                     int    `json:"default_max_age,omitempty"`
+	DpopBoundAccessTokens             bool   `json:"dpop_bound_access_tokens,omitempty"`
+	FrontchannelLogoutSessionRequired bool   `json:"frontchannel_logout_session_required,omitempty"`
+	FrontchannelLogoutURI             string `json:"frontchannel_logout_uri,omitempty"`
 
 	// GrantTypes Of `authorization_code`, by default alone, `refresh_token` and, but for the type `spa`, `urn:ietf:params:oauth:grant-type:device_code`. The client can use no others, and gets no refresh tokens without `refresh_token`.
 	GrantTypes []string `json:"grant_types,omitempty"`
 
 	// IDTokenSignedResponseAlg `RS256`, by default, `ES256`, `PS256` or `EdDSA`.
-	IDTokenSignedResponseAlg       string `json:"id_token_signed_response_alg,omitempty"`
+	IDTokenSignedResponseAlg string `json:"id_token_signed_response_alg,omitempty"`
+
+	// InitiateLoginURI Where another party can begin a sign-in at the client.
+	InitiateLoginURI               string `json:"initiate_login_uri,omitempty"`
 	IntrospectionSignedResponseAlg string `json:"introspection_signed_response_alg,omitempty"`
 
 	// Jwks As of applications, as are the next.
@@ -292,17 +302,23 @@ type ClientMetadata struct {
 	PostLogoutRedirectUris []string               `json:"post_logout_redirect_uris,omitempty"`
 
 	// RedirectUris Required unless `grant_types` is there without `authorization_code`. By the rules of applications' `redirect_uris`.
-	RedirectUris                       []string `json:"redirect_uris,omitempty"`
-	RequestObjectSigningAlg            string   `json:"request_object_signing_alg,omitempty"`
-	RequirePushedAuthorizationRequests bool     `json:"require_pushed_authorization_requests,omitempty"`
-	RequireSignedRequestObject         bool     `json:"require_signed_request_object,omitempty"`
+	RedirectUris            []string `json:"redirect_uris,omitempty"`
+	RequestObjectSigningAlg string   `json:"request_object_signing_alg,omitempty"`
+
+	// RequireAuthTime `auth_time` is part of every ID token.
+	RequireAuthTime                    bool `json:"require_auth_time,omitempty"`
+	RequirePushedAuthorizationRequests bool `json:"require_pushed_authorization_requests,omitempty"`
+	RequireSignedRequestObject         bool `json:"require_signed_request_object,omitempty"`
 
 	// ResponseTypes `code`.
 	ResponseTypes []string `json:"response_types,omitempty"`
 
 	// Scope Separated by spaces; by default `openid profile email offline_access`.
-	Scope      string `json:"scope,omitempty"`
-	SoftwareID string `json:"software_id,omitempty"`
+	Scope string `json:"scope,omitempty"`
+
+	// SectorIdentifierURI Leads to a JSON array that lists each of `redirect_uris`, or the client is refused. Subjects are `public`, so it has no other effect.
+	SectorIdentifierURI string `json:"sector_identifier_uri,omitempty"`
+	SoftwareID          string `json:"software_id,omitempty"`
 
 	// SoftwareStatement Not supported.
 	SoftwareStatement string `json:"software_statement,omitempty"`
@@ -356,6 +372,8 @@ type Discovery struct {
 	DeviceAuthorizationEndpoint                        string   `json:"device_authorization_endpoint,omitempty"`
 	DpopSigningAlgValuesSupported                      []string `json:"dpop_signing_alg_values_supported,omitempty"`
 	EndSessionEndpoint                                 string   `json:"end_session_endpoint,omitempty"`
+	FrontchannelLogoutSessionSupported                 bool     `json:"frontchannel_logout_session_supported,omitempty"`
+	FrontchannelLogoutSupported                        bool     `json:"frontchannel_logout_supported,omitempty"`
 	GrantTypesSupported                                []string `json:"grant_types_supported"`
 	IDTokenSigningAlgValuesSupported                   []string `json:"id_token_signing_alg_values_supported,omitempty"`
 	IntrospectionEndpoint                              string   `json:"introspection_endpoint,omitempty"`

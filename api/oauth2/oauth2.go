@@ -49,6 +49,7 @@ type Authorization interface {
 	Respond(ctx context.Context, t protocol.Tenant, clientID, mode string, params url.Values) (url.Values, error)
 	Consented(ctx context.Context, t protocol.Tenant, r authorization.Request, said authorization.Answer, userID string) (authorization.Request, error)
 	Logout(ctx context.Context, t protocol.Tenant, params url.Values) (authorization.LogoutRequest, error)
+	LogoutFrames(ctx context.Context, t protocol.Tenant, sessionID string) ([]string, error)
 }
 
 // Tokens is the part of [token.Service] that the operations use.
@@ -249,6 +250,7 @@ func (h *Handlers) asClient(w http.ResponseWriter, r *http.Request, counted rate
 func (h *Handlers) client(w http.ResponseWriter, r *http.Request, form url.Values, counted ratelimit.Family) (client.Credentials, error) {
 	c, err := credentials(r, form)
 	h.Server.RestrictOrigin(w, r, c.ClientID)
+	c.OfferNonce = func(nonce string) { w.Header().Set(dpop.NonceHeader, nonce) }
 	c.Limit = func(ctx context.Context, key string) error { return h.Server.LimitClient(ctx, w, counted, key) }
 	return c, err
 }
@@ -305,8 +307,8 @@ func readAssertion(form url.Values, c *client.Credentials) error {
 	case err != nil: // the service refuses it
 	case c.ClientID == "":
 		c.ClientID = id
-	case c.ClientID != id:
-		return invalidRequest("the client_id in the body differs from the subject of the assertion")
+	case c.ClientID != id: // the assertion is not one of that client
+		return &protocol.Error{Code: protocol.InvalidClient, Description: "the client_id in the body differs from the subject of the assertion"}
 	}
 	return nil
 }

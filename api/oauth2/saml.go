@@ -133,12 +133,16 @@ func (h *Handlers) endSessions(w http.ResponseWriter, r *http.Request, m samlpro
 		return
 	}
 	current, signedIn, err := h.current(r)
+	var frames []string
 	for _, id := range logout.Sessions {
 		if err != nil {
 			break
 		}
 		var ending session.Session
-		if ending, err = h.Sessions.ByID(ctx, info.Tenant.ID, id); err == nil {
+		if ending, err = h.Sessions.ByID(ctx, info.Tenant.ID, id); err == nil && signedIn && current.ID == id {
+			frames, err = h.Authorization.LogoutFrames(ctx, tenantOf(r), id)
+		}
+		if err == nil {
 			err = h.Sessions.SignOut(ctx, ending, false)
 		}
 		if errors.Is(err, session.ErrEnded) {
@@ -156,5 +160,5 @@ func (h *Handlers) endSessions(w http.ResponseWriter, r *http.Request, m samlpro
 		h.refuse(w, r, err)
 		return
 	}
-	h.carry(w, r, message)
+	h.leave(w, r, frames, message)
 }

@@ -301,14 +301,37 @@ func linkIdentity(v *visit) error {
 
 // toProvider sends the browser to an identity provider.
 func (v *visit) toProvider(begun object) error {
-	to, _ := begun["redirect_to"].(string)
+	to, form := destination(begun, home)
+	if form != nil {
+		return web.PostForm(v.w, to, form)
+	}
+	return v.redirect(to)
+}
+
+// textsOf returns the texts of a list.
+func textsOf(list any) (texts []string) {
+	items, _ := list.([]any)
+	for _, item := range items {
+		if text, ok := item.(string); ok {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+// destination returns where an operation sends the browser, with the form to post there; nil: a GET.
+// otherwise is the destination if the operation names none.
+func destination(begun object, otherwise string) (to string, form url.Values) {
+	to, _ = begun["redirect_to"].(string)
+	if to == "" {
+		return otherwise, nil
+	}
 	if fields, ok := begun["form"].(object); ok {
-		form := url.Values{}
+		form = url.Values{}
 		for name, value := range fields {
 			text, _ := value.(string)
 			form.Set(name, text)
 		}
-		return web.PostForm(v.w, to, form)
 	}
-	return v.redirect(to)
+	return to, form
 }

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+
+	"stonetown/api/web"
 )
 
 func signInForm(v *visit) error { return v.signInWith(v.failure()) }
@@ -323,6 +325,10 @@ func signOut(v *visit) error {
 		if _, ok := problemOf(err); !ok {
 			return err
 		}
+	}
+	if frames := textsOf(begun["frontchannel_logout_uris"]); len(frames) > 0 {
+		to, form := destination(begun, next)
+		return web.LogoutFrames(v.w, frames, to, form)
 	}
 	if begun["redirect_to"] != nil {
 		return v.toProvider(begun)

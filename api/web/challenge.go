@@ -63,6 +63,12 @@ func (info *RequestInfo) insufficientScope(scheme, scope string) *Error {
 }
 
 func (info *RequestInfo) invalidProof(reason dpop.Reason) *Error {
+	if reason == dpop.UseNonce {
+		return &Error{
+			Status: http.StatusUnauthorized, Code: "use_dpop_nonce", Message: "the DPoP proof must have the nonce of the header field " + dpop.NonceHeader,
+			Header: info.challenge(protocol.TokenTypeDPoP, `, error="use_dpop_nonce"`),
+		}
+	}
 	return &Error{
 		Status: http.StatusUnauthorized, Code: "invalid_dpop_proof", Message: "the DPoP proof is not valid",
 		Details: Details{"reason": string(reason)}, Header: info.challenge(protocol.TokenTypeDPoP, `, error="invalid_dpop_proof"`),

@@ -30,6 +30,7 @@ func newCORS(s *Server) *cors.Cors {
 		AllowedHeaders: []string{"Authorization", "Content-Type", "Idempotency-Key", "DPoP"},
 		ExposedHeaders: []string{
 			"X-Request-Id", "Retry-After", "RateLimit", "RateLimit-Policy", "Idempotent-Replayed", "X-Consistency-Token", "Location", "ETag", "Warning",
+			"DPoP-Nonce",       // RFC 9449 §8
 			"WWW-Authenticate", // what a client has to do: RFC 6750 §3, RFC 9470 §3, RFC 9449 §7.1
 		},
 		MaxAge: 600,

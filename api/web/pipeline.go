@@ -431,6 +431,7 @@ func (s *Server) verify(res *response, r *http.Request, scheme, raw string) (pri
 	if scheme == protocol.TokenTypeDPoP {
 		principal, err = s.verifier.VerifyBound(r.Context(), tenant, raw, dpop.Request{
 			Proofs: r.Header.Values(dpop.Header), Method: res.request.Method, URL: tenant.BaseURL + r.URL.EscapedPath(),
+			OfferNonce: func(nonce string) { res.Header().Set(dpop.NonceHeader, nonce) },
 		})
 	} else {
 		principal, err = s.verifier.Verify(r.Context(), tenant, raw)

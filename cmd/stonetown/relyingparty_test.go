@@ -28,9 +28,12 @@ type website struct {
 	endSession string // the endpoint of the server
 	self       string // its own address
 
-	mu    sync.Mutex
-	token string            // the last ID token
-	begun map[string]string // PKCE verifier, by state
+	application string // its id
+
+	mu     sync.Mutex
+	token  string                                   // the last ID token
+	begun  map[string]string                        // PKCE verifier, by state
+	leaves func(http.ResponseWriter, *http.Request) // its page in a frame; nil: there is none
 }
 
 func (s *website) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -55,6 +58,13 @@ func (s *website) serve(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	switch r.URL.Path {
+	case "/frame":
+		s.mu.Lock()
+		leaves := s.leaves
+		s.mu.Unlock()
+		w.Header().Set("Content-Type", "text/html")
+		leaves(w, r)
+		return nil
 	case "/sign-out":
 		query := url.Values{"client_id": {s.config.ClientID}, "post_logout_redirect_uri": {s.self + "/left"}, "state": {"7"}}
 		if r.FormValue("hint") != "none" {
@@ -167,6 +177,11 @@ func direct(server *running) *http.Client {
 // openWebsite registers a website at a server and returns its address.
 func openWebsite(t *testing.T, server *running, c credentials, name string, firstParty bool) string {
 	t.Helper()
+	return newWebsite(t, server, c, name, firstParty).self
+}
+
+func newWebsite(t *testing.T, server *running, c credentials, name string, firstParty bool) *website {
+	t.Helper()
 	s := &website{begun: map[string]string{}}
 	at := httptest.NewServer(s)
 	t.Cleanup(at.Close)
@@ -191,12 +206,13 @@ func openWebsite(t *testing.T, server *running, c credentials, name string, firs
 		t.Fatal(err)
 	}
 	s.endSession, s.self = more.EndSession, at.URL
+	s.application, _ = app["id"].(string)
 	s.config = oauth2.Config{
 		ClientID: app["client_id"].(string), ClientSecret: app["client_secret"].(string), Endpoint: provider.Endpoint(), RedirectURL: at.URL + "/back",
 		Scopes: []string{oidc.ScopeOpenID, "email"},
 	}
 	s.verifier = provider.Verifier(&oidc.Config{ClientID: s.config.ClientID})
-	return at.URL
+	return s
 }
 
 // A user signs in at a website, in Chromium.
@@ -260,4 +276,86 @@ func TestRelyingParty(t *testing.T) {
 	b.do(chromedp.WaitVisible(chromedp.Search(hello)), chromedp.Navigate(at+"/sign-out?hint=none"))
 	b.press("Sign out")
 	b.says("You have left with 7")
+}
+
+// The end of a session signs the user out of applications in frames of the browser, in Chromium: at
+// the request of one of them, and by the page of the product. An application that does not respond
+// does not keep the user.
+func TestFrontchannelLogout(t *testing.T) {
+	dir := t.TempDir()
+	server := start(t, "--dev", "--data-dir", dir)
+	b := openBrowser(t, server)
+	c := readJSON(t, filepath.Join(dir, "bootstrap.json"))
+	sites := map[string]*website{}
+	open := func(name string) string {
+		s := newWebsite(t, server, c, name, true)
+		sites[s.self] = s
+		return s.self
+	}
+	at, other, slow := open("Website"), open("Other"), open("Slow")
+	loaded := make(chan *http.Request, 10)
+	hang := make(chan struct{})
+	defer close(hang)
+	for _, site := range []string{at, other, slow} {
+		listening := sites[site]
+		listening.mu.Lock()
+		listening.leaves = func(w http.ResponseWriter, r *http.Request) {
+			loaded <- r
+			if site == slow {
+				<-hang
+			}
+			fmt.Fprint(w, "<!doctype html><script>top.location='https://evil.test/'</script>") // which the page does not permit
+		}
+		listening.mu.Unlock()
+		change, err := json.Marshal(map[string]any{"frontchannel_logout_uri": site + "/frame?x=1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if status, answer := server.do("PATCH", "http://"+server.Addr()+"/api/v1/applications/"+listening.application, hostOf(t, c.BaseURL), server.token(c), string(change)); status != 200 {
+			t.Fatalf("application: %d %v", status, answer)
+		}
+	}
+	hello := fmt.Sprintf(`//h1[normalize-space()="Hello %s"]`, c.Admin.Email)
+	frames := func(sites ...string) {
+		t.Helper()
+		want := map[string]bool{}
+		for _, site := range sites {
+			want[strings.TrimPrefix(site, "http://")] = true
+		}
+		for range sites {
+			r := <-loaded
+			if !want[r.Host] || r.FormValue("x") != "1" || r.FormValue("iss") != c.BaseURL || !strings.HasPrefix(r.FormValue("sid"), "ses_") {
+				t.Errorf("loaded %s%s", r.Host, r.URL)
+			}
+			delete(want, r.Host)
+		}
+	}
+	enter := func(sites ...string) {
+		t.Helper()
+		for i, site := range sites {
+			b.do(chromedp.Navigate(site + "/sign-in"))
+			if i == 0 {
+				b.at("/auth/sign-in", "Sign in")
+				b.fill("email", c.Admin.Email, "password", c.Admin.Password)
+				b.press("Sign in")
+			}
+			b.do(chromedp.WaitVisible(chromedp.Search(hello)))
+		}
+	}
+
+	enter(at, other)
+	b.do(chromedp.Navigate(at + "/sign-out"))
+	b.says("You have left with 7")
+	frames(at, other)
+
+	enter(other, at)
+	b.do(chromedp.Navigate(at + "/sign-out?hint=none"))
+	b.press("Sign out")
+	b.says("You have left with 7")
+	frames(at, other)
+
+	enter(slow)
+	b.do(chromedp.Navigate(slow + "/sign-out"))
+	b.says("You have left with 7")
+	frames(slow)
 }

@@ -64,7 +64,12 @@ func (s *Store) selectSessions(ctx context.Context, a client.Application, after 
 		a.TenantID, a.ClientID, after, now, int64(sessionsAtOnce)))
 }
 
+// rowsOf is a database or a transaction.
+type rowsOf interface {
+	Query(ctx context.Context, sql string, args ...any) (*sqldb.Rows, error)
+}
+
 // ClientsOfSession lists the client ids of the applications that users authorized in a session.
-func ClientsOfSession(ctx context.Context, tx *sqldb.Tx, tenantID, sessionID string) ([]string, error) {
-	return sqldb.Texts(tx.Query(ctx, `SELECT DISTINCT client_id FROM grants WHERE tenant_id = $1 AND session_id = $2`, tenantID, sessionID))
+func ClientsOfSession(ctx context.Context, from rowsOf, tenantID, sessionID string) ([]string, error) {
+	return sqldb.Texts(from.Query(ctx, `SELECT DISTINCT client_id FROM grants WHERE tenant_id = $1 AND session_id = $2`, tenantID, sessionID))
 }

@@ -13,6 +13,7 @@ import (
 	"stonetown/internal/id"
 	"stonetown/internal/jwks"
 	"stonetown/internal/outbound"
+	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth/assertion"
 	"stonetown/oauth/protocol"
@@ -33,6 +34,7 @@ const (
 // requests. It is safe for concurrent use.
 type Authenticator struct {
 	db    *sqldb.DB
+	seal  *seal.Key // of DPoP nonces
 	clock func() time.Time
 	log   *slog.Logger
 	keys  *publishedKeys
@@ -40,9 +42,9 @@ type Authenticator struct {
 
 // NewAuthenticator returns an authenticator of the applications in a database. Keys that
 // applications publish are fetched with fetch. Refused clients are logged, as is a set of keys
-// that cannot be fetched.
-func NewAuthenticator(db *sqldb.DB, fetch *outbound.Client, log *slog.Logger, clock func() time.Time) *Authenticator {
-	return &Authenticator{db: db, clock: clock, log: log, keys: newPublishedKeys(fetch, clock, log)}
+// that cannot be fetched. DPoP nonces are derived from sealer.
+func NewAuthenticator(db *sqldb.DB, sealer *seal.Key, fetch *outbound.Client, log *slog.Logger, clock func() time.Time) *Authenticator {
+	return &Authenticator{db: db, seal: sealer, clock: clock, log: log, keys: newPublishedKeys(fetch, clock, log)}
 }
 
 // Credentials are what a client presents to authenticate.
@@ -60,6 +62,10 @@ type Credentials struct {
 
 	// Proofs are the proofs of possession of a key (RFC 9449): the values of [dpop.Header].
 	Proofs []string
+
+	// OfferNonce gets the nonce for the next proof, if the application has to use one (RFC 9449
+	// §8). Default: none is offered.
+	OfferNonce func(nonce string)
 
 	// With queues reads that are sent with that of the client. Default: there are none.
 	With func(*sqldb.Batch)

@@ -91,7 +91,7 @@ const (
 var reservedClaims = map[string]bool{
 	"iss": true, "sub": true, "aud": true, "exp": true, "nbf": true, "iat": true, "jti": true,
 	"azp": true, "nonce": true, "auth_time": true, "acr": true, "amr": true, "at_hash": true, "c_hash": true, "s_hash": true, "sid": true,
-	"client_id": true, "scope": true, "cnf": true, "act": true, "may_act": true, "authorization_details": true,
+	"client_id": true, "scope": true, "cnf": true, "dpop_nonce": true, "act": true, "may_act": true, "authorization_details": true,
 	"events": true, "sub_jwk": true, "sub_id": true, "_claim_names": true, "_claim_sources": true, "active": true, "token_type": true,
 	"tid": true, "gid": true, "ptok": true, "anc": true,
 	"email": true, "email_verified": true, "phone_number": true, "phone_number_verified": true, "updated_at": true,

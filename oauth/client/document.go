@@ -43,6 +43,7 @@ type Document struct {
 	RequirePAR  bool           `json:"require_pushed_authorization_requests"`
 	RequirePKCE bool           `json:"require_pkce"`
 	DPoPBound   bool           `json:"dpop_bound_access_tokens"`
+	DPoPNonce   bool           `json:"require_dpop_nonce"`
 	IDTokenAlg  keys.Alg       `json:"id_token_signed_response_alg"`
 	GroupScopes GroupScopes    `json:"group_scopes"`
 
@@ -52,11 +53,13 @@ type Document struct {
 	RequestObjectAlg     *string `json:"request_object_signing_alg"` // null: any
 	RequireRequestObject bool    `json:"require_signed_request_object"`
 
-	PostLogoutRedirectURIs           []string `json:"post_logout_redirect_uris"`
-	BackchannelLogoutURI             *string  `json:"backchannel_logout_uri"`
-	BackchannelLogoutSessionRequired bool     `json:"backchannel_logout_session_required"`
-	IntrospectAll                    bool     `json:"introspect_all"`
-	Claims                           []Claim  `json:"claims"`
+	PostLogoutRedirectURIs            []string `json:"post_logout_redirect_uris"`
+	BackchannelLogoutURI              *string  `json:"backchannel_logout_uri"`
+	BackchannelLogoutSessionRequired  bool     `json:"backchannel_logout_session_required"`
+	FrontchannelLogoutURI             *string  `json:"frontchannel_logout_uri"`
+	FrontchannelLogoutSessionRequired bool     `json:"frontchannel_logout_session_required"`
+	IntrospectAll                     bool     `json:"introspect_all"`
+	Claims                            []Claim  `json:"claims"`
 
 	*ServiceProvider  // nil unless the type is saml
 	*IdentityProvider // nil in events, and unless the type is saml
@@ -102,11 +105,13 @@ func (a Application) Document() Document {
 		SigningAlg: a.SigningAlg, TokenExchange: a.TokenExchange,
 
 		Profile: a.Profile, LogoURI: document.OrNull(a.LogoURI), FirstParty: a.FirstParty, AuthMethod: a.AuthMethod, JWKS: jsontext.Value(a.JWKS), JWKSURI: document.OrNull(a.JWKSURI),
-		RequirePAR: a.RequirePAR, RequirePKCE: a.RequirePKCE, DPoPBound: a.DPoPBound, IDTokenAlg: a.IDTokenAlg, GroupScopes: a.GroupScopes,
+		RequirePAR: a.RequirePAR, RequirePKCE: a.RequirePKCE, DPoPBound: a.DPoPBound, DPoPNonce: a.RequireDPoPNonce, IDTokenAlg: a.IDTokenAlg, GroupScopes: a.GroupScopes,
 		AuthorizationAlg: a.AuthorizationAlg, IntrospectionAlg: a.IntrospectionAlg, RequestObjectAlg: document.OrNull(a.RequestObjectAlg), RequireRequestObject: a.RequireRequestObject,
 
 		PostLogoutRedirectURIs: a.PostLogoutRedirectURIs, BackchannelLogoutURI: document.OrNull(a.BackchannelLogoutURI),
-		BackchannelLogoutSessionRequired: a.BackchannelLogoutSessionRequired, IntrospectAll: a.IntrospectAll, Claims: a.Claims,
+		BackchannelLogoutSessionRequired: a.BackchannelLogoutSessionRequired,
+		FrontchannelLogoutURI:            document.OrNull(a.FrontchannelLogoutURI), FrontchannelLogoutSessionRequired: a.FrontchannelLogoutSessionRequired,
+		IntrospectAll: a.IntrospectAll, Claims: a.Claims,
 
 		SecretRotatedAt: document.TimeOrNull(a.SecretRotatedAt),
 		Audit:           AuditSummary{document.Timestamp(a.UpdatedAt), document.OrNull(a.ChangedBy), document.TimeOrNull(a.LastUsedAt)},

@@ -30,12 +30,19 @@ type Options struct {
 	// empty: none is sent.
 	BackchannelLogoutURI             string `json:"backchannel_logout_uri,omitempty"`
 	BackchannelLogoutSessionRequired bool   `json:"backchannel_logout_session_required"`
+	// FrontchannelLogoutURI is loaded in a frame of the browser when its session ends (OIDC
+	// Front-Channel Logout), always with iss and sid; empty: none is.
+	FrontchannelLogoutURI             string `json:"frontchannel_logout_uri,omitempty"`
+	FrontchannelLogoutSessionRequired bool   `json:"frontchannel_logout_session_required,omitempty"`
 
-	RequirePAR  bool        `json:"require_pushed_authorization_requests"`
-	RequirePKCE bool        `json:"require_pkce"` // only a confidential client can do without (RFC 9700 §2.1.1)
-	DPoPBound   bool        `json:"dpop_bound_access_tokens"`
-	IDTokenAlg  keys.Alg    `json:"id_token_signed_response_alg"`
-	GroupScopes GroupScopes `json:"group_scopes"`
+	RequirePAR  bool `json:"require_pushed_authorization_requests"`
+	RequirePKCE bool `json:"require_pkce"` // only a confidential client can do without (RFC 9700 §2.1.1)
+	DPoPBound   bool `json:"dpop_bound_access_tokens"`
+	// RequireDPoPNonce demands a nonce of the tenant in DPoP proofs (RFC 9449 §8, §9): those of
+	// requests for tokens at once, those of tokens as they are issued.
+	RequireDPoPNonce bool        `json:"require_dpop_nonce,omitempty"`
+	IDTokenAlg       keys.Alg    `json:"id_token_signed_response_alg"`
+	GroupScopes      GroupScopes `json:"group_scopes"`
 
 	// AuthorizationAlg signs the responses to authorization requests (JARM), and IntrospectionAlg
 	// those of the introspection endpoint (RFC 9701), if they are JWTs.

@@ -19,7 +19,13 @@ func (s *Authenticator) ProvenKey(tenant protocol.Tenant, app Application, by Cr
 	if len(by.Proofs) == 0 {
 		return "", nil
 	}
-	proof, err := dpop.Verify(dpop.Request{Proofs: by.Proofs, Method: http.MethodPost, URL: tenant.BaseURL + path, Now: s.clock()})
+	r := dpop.Request{Proofs: by.Proofs, Method: http.MethodPost, URL: tenant.BaseURL + path, Now: s.clock(), OfferNonce: by.OfferNonce}
+	if app.RequireDPoPNonce {
+		if err := s.DemandNonce(tenant, &r); err != nil {
+			return "", err
+		}
+	}
+	proof, err := dpop.Verify(r)
 	if err != nil {
 		return "", invalidProof(err)
 	}
@@ -32,10 +38,28 @@ func (s *Authenticator) ProvenKey(tenant protocol.Tenant, app Application, by Cr
 
 // invalidProof returns the refusal of a proof by the token endpoint (RFC 9449 §5).
 func invalidProof(err error) error {
-	if refused, ok := errors.AsType[*dpop.Error](err); ok {
+	refused, ok := errors.AsType[*dpop.Error](err)
+	switch {
+	case ok && refused.Reason == dpop.UseNonce:
+		return protocol.NewError(protocol.UseDPoPNonce, "the DPoP proof must have the nonce of the header field "+dpop.NonceHeader)
+	case ok:
 		return protocol.NewError(protocol.InvalidDPoPProof, "the DPoP proof is not valid: "+string(refused.Reason))
 	}
 	return err
+}
+
+// DemandNonce demands a nonce of the tenant in the proof of a request, whose Now is set, and offers
+// the present one. Endpoints for clients and the API have the same nonces, because clients store
+// them by host.
+func (s *Authenticator) DemandNonce(tenant protocol.Tenant, r *dpop.Request) error {
+	key, err := s.seal.DeriveFor(tenant.ID, "dpop nonces")
+	if err != nil {
+		return fmt.Errorf("derive DPoP nonces: %w", err)
+	}
+	if r.Nonces = dpop.NewNonces(key); r.OfferNonce != nil {
+		r.OfferNonce(r.Nonces.At(r.Now))
+	}
+	return nil
 }
 
 // BindingKey returns the thumbprint of the key to which the tokens of a token request will be

@@ -28,6 +28,13 @@ type Registration struct {
 	GrantTypes []string `json:"grant_types"`
 	// DefaultMaxAge is the max_age of requests that have none; nil: there is none.
 	DefaultMaxAge *int `json:"default_max_age,omitempty"`
+	// RequireAuthTime is the wish for auth_time, which every ID token has.
+	RequireAuthTime bool `json:"require_auth_time,omitempty"`
+	// SectorIdentifierURI was verified to list the redirect URIs (OIDC Registration §5). Subjects
+	// are public, so nothing depends on it.
+	SectorIdentifierURI string `json:"sector_identifier_uri,omitempty"`
+	// InitiateLoginURI is where another party can begin a sign-in at the client (OIDC Core §4).
+	InitiateLoginURI string `json:"initiate_login_uri,omitempty"`
 
 	// Members without effect.
 	ClientURI       string   `json:"client_uri,omitempty"`
@@ -73,13 +80,18 @@ type Metadata struct {
 	RequestObjectAlg     string
 	RequireRequestObject bool
 
-	PostLogoutRedirectURIs           []string
-	BackchannelLogoutURI             string
-	BackchannelLogoutSessionRequired bool
+	PostLogoutRedirectURIs            []string
+	BackchannelLogoutURI              string
+	BackchannelLogoutSessionRequired  bool
+	FrontchannelLogoutURI             string
+	FrontchannelLogoutSessionRequired bool
 
-	RequirePAR    bool
-	DPoPBound     bool
-	DefaultMaxAge *int
+	RequirePAR          bool
+	DPoPBound           bool
+	DefaultMaxAge       *int
+	RequireAuthTime     bool
+	SectorIdentifierURI string
+	InitiateLoginURI    string
 
 	// Others are the other members of a request. Those that would change what the client gets are
 	// refused.
@@ -103,6 +115,7 @@ var unsupported = map[string]string{
 	"request_object_encryption_enc":              "",
 	"tls_client_certificate_bound_access_tokens": "false",
 	"default_acr_values":                         "",
+	"request_uris":                               "[]",
 }
 
 // The values of application_type (OIDC Registration §2).
@@ -288,6 +301,9 @@ func (s *Registry) described(ctx context.Context, tenant protocol.Tenant, m Meta
 	if err := m.validate(s.allowed); err != nil {
 		return nil, err
 	}
+	if err := s.verifySector(ctx, m); err != nil {
+		return nil, err
+	}
 	asked, err := scope.Parse(m.Scope)
 	if err != nil {
 		return nil, metadataError("scope is malformed")
@@ -331,12 +347,14 @@ func (m Metadata) describe(a *Application, asked []string, registered map[string
 	a.AuthorizationAlg, a.IntrospectionAlg = m.AuthorizationAlg, m.IntrospectionAlg
 	a.PostLogoutRedirectURIs = m.PostLogoutRedirectURIs
 	a.BackchannelLogoutURI, a.BackchannelLogoutSessionRequired = m.BackchannelLogoutURI, m.BackchannelLogoutSessionRequired
+	a.FrontchannelLogoutURI, a.FrontchannelLogoutSessionRequired = m.FrontchannelLogoutURI, m.FrontchannelLogoutSessionRequired
 	// These may be requirements of an administrator, so the client can only add them.
 	a.RequirePAR, a.DPoPBound = a.RequirePAR || m.RequirePAR, a.DPoPBound || m.DPoPBound
 	a.RequestObjectAlg, a.RequireRequestObject = m.RequestObjectAlg, a.RequireRequestObject || m.RequireRequestObject
 	a.Registration = &Registration{
 		TokenHash:  a.Registration.TokenHash,
 		GrantTypes: scope.Intersect(a.Type.grantsOfUsers(), m.GrantTypes), DefaultMaxAge: m.DefaultMaxAge,
+		RequireAuthTime: m.RequireAuthTime, SectorIdentifierURI: m.SectorIdentifierURI, InitiateLoginURI: m.InitiateLoginURI,
 		ClientURI: m.ClientURI, TOSURI: m.TOSURI, PolicyURI: m.PolicyURI, Contacts: m.Contacts, SoftwareID: m.SoftwareID, SoftwareVersion: m.SoftwareVersion,
 	}
 }
@@ -383,7 +401,7 @@ func (m Metadata) validate(addresses allowed) error {
 			return refusedMetadata(err)
 		}
 	}
-	for _, page := range [][2]string{{"client_uri", m.ClientURI}, {"tos_uri", m.TOSURI}, {"policy_uri", m.PolicyURI}} {
+	for _, page := range [][2]string{{"client_uri", m.ClientURI}, {"tos_uri", m.TOSURI}, {"policy_uri", m.PolicyURI}, {"initiate_login_uri", m.InitiateLoginURI}} {
 		if page[1] != "" && !secureURL(page[1]) {
 			return metadataError(fmt.Sprintf("%s must be an https URL without fragment, of at most %d characters", page[0], maxURI))
 		}
@@ -429,6 +447,8 @@ func (c Registered) Metadata() Metadata {
 		JWKS: a.JWKS, JWKSURI: a.JWKSURI, IDTokenAlg: a.IDTokenAlg,
 		AuthorizationAlg: a.AuthorizationAlg, IntrospectionAlg: a.IntrospectionAlg, RequestObjectAlg: a.RequestObjectAlg, RequireRequestObject: a.RequireRequestObject,
 		PostLogoutRedirectURIs: a.PostLogoutRedirectURIs, BackchannelLogoutURI: a.BackchannelLogoutURI, BackchannelLogoutSessionRequired: a.BackchannelLogoutSessionRequired,
+		FrontchannelLogoutURI: a.FrontchannelLogoutURI, FrontchannelLogoutSessionRequired: a.FrontchannelLogoutSessionRequired,
 		RequirePAR: a.RequirePAR, DPoPBound: a.DPoPBound, DefaultMaxAge: a.Registration.DefaultMaxAge,
+		RequireAuthTime: a.Registration.RequireAuthTime, SectorIdentifierURI: a.Registration.SectorIdentifierURI, InitiateLoginURI: a.Registration.InitiateLoginURI,
 	}
 }

@@ -125,7 +125,7 @@ func (a Application) validate(ctx context.Context, tx *sqldb.Tx, addresses allow
 	if err := ValidateOrigins(a.AllowedOrigins); err != nil {
 		return &ValidationError{"allowed_origins", "invalid", err.Error()}
 	}
-	if err := cmp.Or(a.validateProfile(), a.TokenExchange.validate(a.Type), a.Options.validate(a.Type, addresses), a.validateClaims()); err != nil {
+	if err := cmp.Or(a.validateProfile(), a.TokenExchange.validate(a.Type), a.Options.validate(a.Type, addresses), a.validateFrontchannel(), a.validateClaims()); err != nil {
 		return err
 	}
 	if len(a.Tags) > maxTags {

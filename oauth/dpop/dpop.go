@@ -8,6 +8,7 @@
 //	iat  the time at which it was made, at most [Window] ago or ahead
 //	jti  identifies it among the proofs of the key
 //	ath  SHA-256 of the access token of the request, if there is one
+//	nonce  the latest one of the server, if it demands one ([Nonces])
 //
 // A token that is bound to a key names the key's thumbprint (RFC 7638), and is valid only with
 // a proof of the key. A stolen token alone is useless, and a stolen proof is for a request
@@ -67,6 +68,7 @@ const (
 	WrongURL       Reason = "wrong_url"       // for a request to another URL
 	WrongTime      Reason = "wrong_time"      // made too long ago, or in the future
 	WrongToken     Reason = "wrong_token"     // for a request with another access token
+	UseNonce       Reason = "use_nonce"       // it has not a valid nonce of the server, which demands one
 	Replayed       Reason = "replayed"        // it was used before; not returned by [Verify]
 )
 
@@ -82,6 +84,13 @@ type Request struct {
 	URL    string    // the server's own URL, not one from the request's headers; query and fragment are ignored
 	Token  string    // the access token of the request; empty: none
 	Now    time.Time // the time of the request
+
+	// Nonces demands that the proof has one of them. Default: a nonce is neither demanded nor
+	// verified.
+	Nonces *Nonces
+	// OfferNonce gets the nonce for the next proof, if nonces are demanded, for the response. It is
+	// not used by [Verify]. Default: none is offered.
+	OfferNonce func(nonce string)
 }
 
 // Proof is a valid proof.
@@ -196,6 +205,7 @@ func check(r Request, payload []byte) (made time.Time, id string, err error) {
 		URL    string   `json:"htu"`
 		Made   *float64 `json:"iat"` // seconds since 1970, with or without a fraction (RFC 7519 §2)
 		Token  string   `json:"ath"`
+		Nonce  string   `json:"nonce"`
 	}
 	if json.Unmarshal(payload, &claims) != nil || claims.ID == "" || len(claims.ID) > maxID || claims.Made == nil {
 		return made, "", &Error{Malformed}
@@ -213,6 +223,9 @@ func check(r Request, payload []byte) (made time.Time, id string, err error) {
 	age := float64(r.Now.UnixMicro())/1e6 - *claims.Made
 	if age > Window.Seconds() || age < -Window.Seconds() {
 		return made, "", &Error{WrongTime}
+	}
+	if r.Nonces != nil && !r.Nonces.Valid(claims.Nonce, r.Now) {
+		return made, "", &Error{UseNonce}
 	}
 	return r.Now.Add(-time.Duration(age * float64(time.Second))), claims.ID, nil
 }

@@ -181,6 +181,7 @@ func (s *Service) issue(ctx context.Context, r *request, of *issuance) (issued t
 	}
 	claims.Details, issued.Details = of.details, of.details
 	claims.Confirmation = token.Confirmation{Thumbprint: r.key}
+	claims.DPoPNonce = r.key != "" && r.app.RequireDPoPNonce
 	issued.AccessToken, err = s.minter.AccessToken(ctx, r.tenant, r.app, carries, &claims)
 	if err != nil {
 		return token.Response{}, err

@@ -16,6 +16,7 @@ const (
 	InvalidTarget        Code = "invalid_target"
 	InvalidGrant         Code = "invalid_grant"
 	InvalidDPoPProof     Code = "invalid_dpop_proof" // RFC 9449 §5
+	UseDPoPNonce         Code = "use_dpop_nonce"     // RFC 9449 §8
 
 	InvalidAuthorizationDetails Code = "invalid_authorization_details" // RFC 9396 §5
 )

@@ -42,6 +42,9 @@ type Claims struct {
 
 	// In tokens that are bound to a key.
 	Confirmation Confirmation `json:"cnf,omitzero"`
+	// DPoPNonce demands a nonce in each proof of the key. It is a claim because the requests of a
+	// token read nothing of its application.
+	DPoPNonce bool `json:"dpop_nonce,omitzero"`
 
 	// In tokens of a token exchange (RFC 8693).
 	Act       *Actor     `json:"act,omitempty"`

@@ -21,7 +21,8 @@ func (c Confirmation) TokenType() string {
 }
 
 // VerifyBound is [Service.Verify] for tokens that are bound to a key. The request must have a
-// proof of that key, which is valid once. r describes the request, except token and time.
+// proof of that key, which is valid once, with a nonce if the token says so. r describes the
+// request, except token, time and nonces.
 // Refusals of the token are [*Error], those of the proof [*dpop.Error].
 func (s *Service) VerifyBound(ctx context.Context, tenant protocol.Tenant, token string, r dpop.Request) (*Principal, error) {
 	p, err := s.verify(ctx, tenant, token)
@@ -32,6 +33,11 @@ func (s *Service) VerifyBound(ctx context.Context, tenant protocol.Tenant, token
 		return nil, &Error{NotBound}
 	}
 	r.Token, r.Now = token, s.clock()
+	if p.DPoPNonce {
+		if err := s.authn.DemandNonce(tenant, &r); err != nil {
+			return nil, err
+		}
+	}
 	proof, err := dpop.Verify(r)
 	if err != nil {
 		return nil, err

@@ -39,6 +39,8 @@ type Principal struct {
 	Actor eventlog.Actor
 	// Thumbprint is that of the key to which the token is bound (RFC 9449); empty: none.
 	Thumbprint string
+	// DPoPNonce demands a nonce in proofs of the key (RFC 9449 §9).
+	DPoPNonce bool
 	// MustEnrol restricts the user to adding a second factor.
 	MustEnrol bool
 
@@ -201,7 +203,7 @@ func (c Claims) principal() *Principal {
 	p := &Principal{
 		Subject: c.Subject, ClientID: c.ClientID, Scopes: scope.SetOf(c.Scope),
 		TokenID: c.TokenID, KeyID: c.keyID, ExpiresAt: Seconds(c.Expires), SessionID: c.SessionID, GrantID: c.GrantID, Ancestors: c.Ancestors,
-		Thumbprint: c.Confirmation.Thumbprint,
+		Thumbprint: c.Confirmation.Thumbprint, DPoPNonce: c.DPoPNonce,
 	}
 	if c.Act != nil {
 		who := SubjectOf(c.Act.Subject)
