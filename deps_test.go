@@ -60,7 +60,7 @@ const order = `
 	# needs of another it declares as an interface, and cmd plugs it in.
 	internal < identity/password, identity/password/breached, identity/external, identity/factor, identity/session, identity/onetime, identity/federation/relyingparty;
 	engine/authority, identity/password, identity/password/breached, identity/external, identity/factor, identity/session, identity/onetime < identity;
-	identity < identity/authn, identity/userimport;
+	identity < identity/authn, identity/userimport, identity/scim;
 	internal/text < identity/federation/claims;
 	internal/samlprotocol < identity/federation/serviceprovider;
 	identity/federation/claims, identity/federation/relyingparty, identity/federation/serviceprovider, identity/authn < identity/federation;
@@ -105,6 +105,7 @@ const order = `
 	client, api/inprocess, api/web, identity/session < api/console;
 	api/openapi, webhooks < api/webhooks;
 	api/web, identity/authn, identity/userimport < api/profile;
+	api/web, identity/scim < api/scim;
 	api/web, settings < api/settings;
 	api/web, identity/federation/signin < api/federation;
 	api/web, identity, engine/assertions, engine/resources < api/resources;
@@ -114,7 +115,7 @@ const order = `
 	api/account, oauth, oauth/saml < api/oauth2;
 	api/openapi, controlplane/management < api/control;
 	api/pages, api/control < api/docs;
-	api/webhooks, api/federation, api/docs, api/console, api/scopes, api/settings, api/authzen, api/applications, api/oauth2 < api;
+	api/webhooks, api/federation, api/docs, api/console, api/scopes, api/scim, api/settings, api/authzen, api/applications, api/oauth2 < api;
 
 	# The composition of all packages, which the program and the tests of api open.
 	api, controlplane/management, engine/audit, tuplestore/leasenode, webhooks < server;

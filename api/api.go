@@ -16,12 +16,13 @@
 //	docs       the documentation
 //	authzen    the engine as OpenID AuthZEN
 //	oauth2     the token endpoint and discovery
+//	scim       SCIM 2.0, outside of the document
 //	control    organisations and their tenants, with a document of its own
 //
 // Each package mounts its generated routes on one router; [New] then wraps every route in
 // the steps that the document requires of its operation. A route without an operation, or an
 // operation without a route, is an error at start, so only documented operations are served.
-// The hosted pages, the console and the documentation are not part of the document.
+// The hosted pages, the console, the documentation and SCIM are not part of the document.
 //
 // At the address of the control plane are the operations of package control and, of the others,
 // those of sign-in and the own account; on the hosts of tenants are all others.
@@ -32,6 +33,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"strings"
 
 	"github.com/gorilla/mux"
 
@@ -47,6 +49,7 @@ import (
 	"stonetown/api/pages"
 	"stonetown/api/people"
 	"stonetown/api/resources"
+	apiscim "stonetown/api/scim"
 	"stonetown/api/scopes"
 	"stonetown/api/settings"
 	"stonetown/api/web"
@@ -123,7 +126,7 @@ type SignIns interface {
 
 // Config configures the interface. Engine, Resources, Tenants, Users,
 // Authn, Importer, Scopes, OAuth, Settings, Connections, SignIns, Webhooks,
-// SAMLKeys, SAML and CursorKey are required.
+// SAMLKeys, SAML, SCIM and CursorKey are required.
 type Config struct {
 	Engine      Engine
 	Resources   resources.Store
@@ -139,6 +142,7 @@ type Config struct {
 	Webhooks    webhooks.Service
 	SAMLKeys    settings.SAMLKeys
 	SAML        oauth2.SAML // the identity provider of applications
+	SCIM        apiscim.Service
 
 	// ControlURL is the address of the control plane, as [controlplane.Config] has it. Default:
 	// there is none.
@@ -169,8 +173,8 @@ type Config struct {
 
 // New returns the handler of all hosts.
 func New(c Config) (http.Handler, error) {
-	if c.Engine == nil || c.Resources == nil || c.Assertions == nil || c.Users == nil || c.Authn == nil || c.Importer == nil || c.Scopes == nil || c.OAuth == (OAuth{}) || c.Settings == nil || c.Connections == nil || c.SignIns == nil || c.Webhooks == nil || c.SAMLKeys == nil || c.SAML == nil || c.GeoIP == nil {
-		return nil, errors.New("api: Config.Engine, Resources, Users, Authn, Importer, Scopes, OAuth, Settings, Connections, SignIns, Webhooks, SAMLKeys, SAML and GeoIP are required")
+	if c.Engine == nil || c.Resources == nil || c.Assertions == nil || c.Users == nil || c.Authn == nil || c.Importer == nil || c.Scopes == nil || c.OAuth == (OAuth{}) || c.Settings == nil || c.Connections == nil || c.SignIns == nil || c.Webhooks == nil || c.SAMLKeys == nil || c.SAML == nil || c.SCIM == nil || c.GeoIP == nil {
+		return nil, errors.New("api: Config.Engine, Resources, Users, Authn, Importer, Scopes, OAuth, Settings, Connections, SignIns, Webhooks, SAMLKeys, SAML, SCIM and GeoIP are required")
 	}
 	if c.ControlURL != "" && c.Organizations == nil {
 		return nil, errors.New("api: Config.Organizations is required with a ControlURL")
@@ -231,8 +235,15 @@ func New(c Config) (http.Handler, error) {
 		return nil, fmt.Errorf("api: %w", err)
 	}
 	maps.Copy(ofTenants, routed)
+	maps.Copy(ofTenants, (&apiscim.Handlers{Service: c.SCIM, Cursors: cursors, Fail: server.Fail, Internal: server.LogInternal}).Routes(server.Handle))
 	delete(ofTenants, pages.InvitationPage)
-	all := &hosts{tenants: newRouter(operations, ofTenants, hosted.NotFound, server.Fail)}
+	all := &hosts{tenants: newRouter(operations, ofTenants, hosted.NotFound, func(w http.ResponseWriter, r *http.Request, err error) {
+		if strings.HasPrefix(r.URL.Path, apiscim.Root+"/") {
+			server.FailAs(w, r, err, apiscim.Errors)
+		} else {
+			server.Fail(w, r, err)
+		}
+	})}
 	if c.ControlURL != "" {
 		managed, err := controlOperations(c, cursors, server)
 		if err != nil {

@@ -31,6 +31,9 @@ type Bulk struct {
 	Source Source
 	// SendVerification sends a mail to each user whose address is not verified.
 	SendVerification bool
+	// Created, if not nil, is called for each user that is created, with the index in Users. What
+	// it queues commits with the user. It may run more than once.
+	Created func(b *sqldb.Batch, n int, u User)
 	// Commit runs first in the transaction; what it queues commits with the users. errs has
 	// an error for each user that is not created. Commit may run more than once.
 	Commit func(ctx context.Context, tx *sqldb.Tx, b *sqldb.Batch, errs []error) error
@@ -79,6 +82,7 @@ func (d *Directory) createMany(ctx context.Context, tenantID string, bulk Bulk) 
 		return err
 	}
 	var created []User
+	var indices []int                // of those in bulk.Users
 	joining := map[string][]string{} // user ids by slug
 	req := engine.WriteRequest{Origin: engine.Origin{Actor: bulk.Actor}}
 	for n, u := range bulk.Users {
@@ -91,7 +95,7 @@ func (d *Directory) createMany(ctx context.Context, tenantID string, bulk Bulk) 
 			continue
 		}
 		taken[email] = true // the first of several users with one address is created
-		created = append(created, users[n])
+		created, indices = append(created, users[n]), append(indices, n)
 		for _, slug := range slices.Compact(slices.Sorted(slices.Values(u.Groups))) {
 			req.Ops = append(req.Ops, membership(groups[slug].ID, users[n].ID))
 			joining[slug] = append(joining[slug], users[n].ID)
@@ -104,8 +108,11 @@ func (d *Directory) createMany(ctx context.Context, tenantID string, bulk Bulk) 
 			return err
 		}
 		events = nil
-		for _, u := range created {
+		for i, u := range created {
 			queueUser(b, u)
+			if bulk.Created != nil {
+				bulk.Created(b, indices[i], u)
+			}
 			if bulk.SendVerification {
 				d.verify(b, u)
 			}

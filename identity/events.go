@@ -19,6 +19,7 @@ const (
 	FromAdministrator Source = "admin"
 	FromImport        Source = "bulk_import"
 	FromSignUp        Source = "sign_up"
+	FromProvisioning  Source = "scim"
 	FromFederation    Source = "jit" // the first sign-in at a connection
 )
 

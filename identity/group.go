@@ -58,6 +58,9 @@ type NewGroup struct {
 
 	initial bool     // the group is created with its tenant, without an event
 	first   []string // the ids of the first members
+
+	// ExternalIDs are those that clients have for the group, by their client ids.
+	ExternalIDs map[string]string
 }
 
 var slugPattern = regexp.MustCompile(`^[a-z0-9](-?[a-z0-9]){0,62}$`)
@@ -135,6 +138,9 @@ func (d *Directory) createGroup(ctx context.Context, tenantID string, n NewGroup
 		req.Ops = append(req.Ops, membership(g.ID, userID))
 	}
 	req.Attach = func(r tuplestore.Result, b *sqldb.Batch) {
+		for clientID, externalID := range n.ExternalIDs {
+			SetExternalID(b, tenantID, clientID, g.ID, externalID)
+		}
 		if !n.initial {
 			eventlog.AppendAt(b, tenantID, int64(r.Revision), groupCreated(ctx, g))
 		}
@@ -221,6 +227,7 @@ func (d *Directory) DeleteGroup(ctx context.Context, tenantID, groupID, commitID
 	change := origin(ctx, commitID)
 	change.Also = func(ctx context.Context, tx *sqldb.Tx) error { return deleteGroup(ctx, tx, g) }
 	change.Attach = func(r tuplestore.Result, b *sqldb.Batch) {
+		forgetExternalIDs(b, tenantID, groupID)
 		eventlog.AppendAt(b, tenantID, int64(r.Revision), groupDeleted(ctx, g))
 	}
 	_, err = d.relations.Unregister(ctx, tenantID, groupObject(groupID), change)

@@ -112,31 +112,10 @@ func (d *Directory) Disable(ctx context.Context, tenantID, userID, commitID stri
 		eventlog.Append(&b, tenantID, c.events(outer)...)
 		return tx.Send(ctx, &b)
 	}
-	if _, err := d.User(ctx, tenantID, userID); err != nil {
-		return User{}, err
-	}
 	if err := d.MayManage(ctx, tenantID, userID); err != nil {
 		return User{}, err
 	}
-	groups, err := d.groupsOf(ctx, tenantID, userID)
-	if err != nil {
-		return User{}, err
-	}
-	i := slices.IndexFunc(groups, Group.IsBuiltin)
-	if i < 0 {
-		err = d.db.Tx(ctx, func(tx *sqldb.Tx) error { return disable(ctx, tx) })
-	} else {
-		// Serialized with the changes of the members of the group.
-		change := origin(ctx, commitID)
-		change.Alone = true
-		change.Also = func(ctx context.Context, tx *sqldb.Tx) error {
-			if err := d.keepsAdministrator(ctx, tx, groups[i], []string{userID}); err != nil {
-				return err
-			}
-			return disable(ctx, tx)
-		}
-		_, err = d.relations.Write(ctx, tenantID, engine.WriteRequest{Origin: change})
-	}
+	err = d.disabling(ctx, tenantID, userID, commitID, disable)
 	if err == nil && u.ID == "" { // an idempotent request has disabled the user before
 		u, err = d.User(ctx, tenantID, userID)
 	}
@@ -144,4 +123,28 @@ func (d *Directory) Disable(ctx context.Context, tenantID, userID, commitID stri
 		return User{}, fmt.Errorf("disable user: %w", err)
 	}
 	return u, nil
+}
+
+// disabling runs the transaction that disables an account. That of a member of the group of the
+// administrators is serialized with the changes of the members, and fails with
+// [ErrLastAdministrator] if no other administrator is active.
+func (d *Directory) disabling(ctx context.Context, tenantID, userID, commitID string, run func(context.Context, *sqldb.Tx) error) error {
+	groups, err := d.groupsOf(ctx, tenantID, userID)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(groups, Group.IsBuiltin)
+	if i < 0 {
+		return d.db.Tx(ctx, func(tx *sqldb.Tx) error { return run(ctx, tx) })
+	}
+	change := origin(ctx, commitID)
+	change.Alone = true
+	change.Also = func(ctx context.Context, tx *sqldb.Tx) error {
+		if err := d.keepsAdministrator(ctx, tx, groups[i], []string{userID}); err != nil {
+			return err
+		}
+		return run(ctx, tx)
+	}
+	_, err = d.relations.Write(ctx, tenantID, engine.WriteRequest{Origin: change})
+	return err
 }

@@ -113,6 +113,7 @@ func deleteUser(ctx context.Context, tx *sqldb.Tx, u User) error {
 	session.ForgetDevices(&b, u.TenantID, u.ID)
 	onetime.Discard(&b, u.TenantID, u.ID)
 	external.RemoveAll(&b, u.TenantID, u.ID)
+	forgetExternalIDs(&b, u.TenantID, u.ID)
 	if err := tx.Send(ctx, &b); err != nil {
 		return err
 	}

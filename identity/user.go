@@ -79,6 +79,7 @@ type User struct {
 type NewUser struct {
 	Email               string
 	EmailVerified       bool // the account is active then
+	Disabled            bool // the account is disabled from the start
 	Profile             Profile
 	PasswordHash        password.Hash // from [Directory.NewPassword]; a transaction must not wait for hashing
 	PasswordMustBeReset bool
@@ -218,6 +219,9 @@ func (d *Directory) newUser(tenantID string, n NewUser) User {
 	}
 	if n.EmailVerified {
 		u.State = Active
+	}
+	if n.Disabled {
+		u.State = Disabled
 	}
 	return u
 }

@@ -37,6 +37,7 @@ import (
 	"stonetown/identity/federation/relyingparty"
 	"stonetown/identity/federation/signin"
 	"stonetown/identity/password/breached"
+	"stonetown/identity/scim"
 	"stonetown/identity/session"
 	"stonetown/identity/userimport"
 	"stonetown/internal/eventlog"
@@ -350,6 +351,7 @@ func (s *Server) compose(c Config) (err error) {
 		Webhooks:        s.Webhooks,
 		SAMLKeys:        samlKeys,
 		SAML:            s.SAML,
+		SCIM:            scim.New(s.Users),
 		ControlURL:      c.ControlURL,
 		Organizations:   s.Management,
 		CursorKey:       c.MasterKey.Derive("cursors"),

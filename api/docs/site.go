@@ -67,6 +67,7 @@ var written = []Page{
 	{Chapter: "Guides", Name: "certification", File: "docs/certification.md"},
 	{Chapter: "Guides", Name: "webhooks", File: "docs/webhooks.md"},
 	{Chapter: "Guides", Name: "federation", File: "docs/federation.md"},
+	{Chapter: "Guides", Name: "scim", File: "docs/scim.md"},
 	{Chapter: "Guides", Name: "saml", File: "docs/saml.md"},
 	{Chapter: "Operating", Name: "operations", File: "docs/operations.md"},
 	{Chapter: "Operating", Name: "configuration", File: "docs/configuration.md"},

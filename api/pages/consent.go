@@ -176,5 +176,6 @@ var meanings = map[string]string{
 	"resources:read": "See resources and who may use them", "resources:write": "Change resources and who may use them",
 	"webhooks:read": "See webhooks", "webhooks:write": "Change webhooks",
 	"settings:read": "See settings", "settings:write": "Change settings",
+	"scim:write":  "Change all users and groups by SCIM",
 	"saml:groups": "See your groups", "saml:attributes": "See other details about you",
 }

@@ -123,6 +123,12 @@ func (s *Server) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	s.respond(res, e)
 }
 
+// LogInternal logs an internal error of a part of a request, whose response is complete otherwise.
+func (s *Server) LogInternal(r *http.Request, err error) {
+	info := InfoOf(r.Context())
+	s.log.ErrorContext(r.Context(), "part of a request failed", "request_id", info.RequestID, "tenant", info.Tenant.ID, "error", err)
+}
+
 // FailAs is [Server.Fail] in the format of a group of operations, for a request that has no
 // operation.
 func (s *Server) FailAs(w http.ResponseWriter, r *http.Request, err error, format ErrorFormat) {

@@ -110,7 +110,7 @@ func (s *Server) hold(res *response, r *http.Request, claim *idempotency.Claim, 
 	ended = true
 
 	response := idempotency.Response{Status: max(res.status, http.StatusOK), Header: map[string][]string{}, Body: res.held.Bytes()}
-	for _, name := range []string{"Content-Type", "Location", "X-Consistency-Token", "Warning"} {
+	for _, name := range []string{"Content-Type", "Location", "X-Consistency-Token", "Warning", "Etag"} {
 		if values := res.Header()[name]; values != nil {
 			response.Header[name] = values
 		}

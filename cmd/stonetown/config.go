@@ -77,10 +77,11 @@ type Config struct {
 	// RateLimits are limits on requests by family and by address or caller: family.ip or
 	// family.caller. The families are token (requests for tokens), sign-in, page (requests of
 	// the hosted pages), self-service, admin (settings of a tenant), authz (checks, resources
-	// and relations) and client (other requests of clients). A limit is requests/unit, where
-	// the unit is s, min, h or d, or it is unlimited. Tenants can have limits of their own.
+	// and relations), client (other requests of clients) and provisioning (SCIM). A limit is
+	// requests/unit, where the unit is s, min, h or d, or it is unlimited. Tenants can have limits of their own.
 	// Default: token.ip=60/min, token.caller=600/h, sign-in.ip=30/min, page.ip=600/min,
-	// self-service.caller=600/h, admin.caller=6000/h, client.caller=6000/h, and no others.
+	// self-service.caller=600/h, admin.caller=6000/h, client.caller=6000/h,
+	// provisioning.caller=6000/min, and no others.
 	RateLimits rateLimits `yaml:"rate_limits" env:"RATE_LIMITS" envKeyValSeparator:"="`
 
 	// MailURL is the mail server: smtp://[user@]host[:port], which must support STARTTLS unless

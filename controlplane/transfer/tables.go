@@ -18,7 +18,7 @@ const tenantColumn = "tenant_id"
 var moved = []string{
 	"applications", "assertion_sets", "authorization_requests", "authorizations", "backup_codes", "client_assertions", "codes", "credentials",
 	"dead_jobs", "device_codes", "dpop_proofs", "email_changes", "ended_sessions", "event_heads", "event_readers", "events",
-	"external_identities", "external_sessions", "factors", "federation_assertions", "federation_connections",
+	"external_identities", "external_ids", "external_sessions", "factors", "federation_assertions", "federation_connections",
 	"federation_domains", "federation_tests", "grants", "idempotency_keys", "identity_settings", "jobs", "known_devices",
 	"oauth_settings", "onetime_tokens", "refresh_tokens", "relation_tuple_history", "relation_tuples", "resource_attributes",
 	"retired_clients", "revocations", "saml_keys", "saml_logouts", "scopes", "sessions", "signing_keys", "tenant_commits",

@@ -21,9 +21,11 @@ const (
 	Admin       Family = "admin"        // the configuration of a tenant
 	Authz       Family = "authz"        // decisions, resources and relations
 	Client      Family = "client"       // introspection and revocation
+
+	Provisioning Family = "provisioning" // users and groups that a directory keeps, by SCIM
 )
 
-var families = []Family{Token, SignIn, Page, SelfService, Admin, Authz, Client}
+var families = []Family{Token, SignIn, Page, SelfService, Admin, Authz, Client, Provisioning}
 
 // FamilyNames lists the families that limits can be set for.
 func FamilyNames() []string {
@@ -130,14 +132,15 @@ type Limits map[Counted]Limit
 // Defaults are the limits of a deployment without limits of its own.
 func Defaults() Limits {
 	return Limits{
-		{Token, IP}:           {60, time.Minute},
-		{Token, Caller}:       {600, time.Hour},
-		{SignIn, IP}:          {30, time.Minute},
-		{SignIn, Caller}:      {30, time.Minute}, // the codes of devices must not be guessed from many addresses
-		{Page, IP}:            {600, time.Minute},
-		{SelfService, Caller}: {600, time.Hour},
-		{Admin, Caller}:       {6000, time.Hour},
-		{Client, Caller}:      {6000, time.Hour},
+		{Token, IP}:            {60, time.Minute},
+		{Token, Caller}:        {600, time.Hour},
+		{SignIn, IP}:           {30, time.Minute},
+		{SignIn, Caller}:       {30, time.Minute}, // the codes of devices must not be guessed from many addresses
+		{Page, IP}:             {600, time.Minute},
+		{SelfService, Caller}:  {600, time.Hour},
+		{Admin, Caller}:        {6000, time.Hour},
+		{Client, Caller}:       {6000, time.Hour},
+		{Provisioning, Caller}: {6000, time.Minute}, // Entra ID sends 25 requests in a second
 	}
 }
 

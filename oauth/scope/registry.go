@@ -73,6 +73,9 @@ func describe(name string) Scope {
 	if what == "me" {
 		what, s.Entitlement = "the user's own account", BySelf
 	}
+	if what == "scim" {
+		what = "users and groups by SCIM"
+	}
 	s.Description = map[string]string{"read": "Read ", "write": "Change "}[verb] + what
 	return s
 }

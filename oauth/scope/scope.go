@@ -20,6 +20,7 @@ var Builtin = []string{
 	"resources:read", "resources:write",
 	"webhooks:read", "webhooks:write",
 	"settings:read", "settings:write",
+	"scim:write",
 }
 
 // Administrative are the built-in scopes that not every user has.
