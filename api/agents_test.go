@@ -109,7 +109,7 @@ func resourceIndicators(t *testing.T, w *world, c *client) {
 	}
 }
 
-// openRegistration registers clients of strangers, for resources that the tenant has opened.
+// openRegistration registers clients without a token, for resources that the tenant has opened.
 func openRegistration(t *testing.T, w *world, c *client) {
 	w.ahead.Store(0)
 	c.want(t, 200, "", "PATCH", settingsPath, object{"dcr_mode": "open"})

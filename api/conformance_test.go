@@ -25,7 +25,7 @@ import (
 // promise that it tests.
 var scenarios = map[string]func(*testing.T, *world, *client){
 	"tokens_are_for_the_resources_that_are_named":              resourceIndicators,
-	"strangers_register_clients_where_it_is_open":              openRegistration,
+	"anyone_registers_clients_where_it_is_open":                openRegistration,
 	"clients_are_described_by_documents":                       clientDocuments,
 	"an_agent_acts_within_relations":                           agentActs,
 	"a_user_signs_in_at_a_provider":                            federatedSignIn,

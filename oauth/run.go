@@ -28,10 +28,10 @@ func (s *Service) tidy(ctx context.Context) error {
 // upkeepEvery is the interval of [Service.Run].
 const upkeepEvery = time.Minute
 
-// Run deletes expired rows and unused applications of strangers, and rotates signing keys, periodically, until ctx ends. Any number
-// of processes may run it.
+// Run deletes expired rows and unused unvetted applications, and rotates signing keys,
+// periodically, until ctx ends. Any number of processes may run it.
 func (s *Service) Run(ctx context.Context, log *slog.Logger) {
 	jobs.Loop{Name: "look after tokens and keys", Every: upkeepEvery, Logger: log}.Run(ctx, jobs.Once(func(ctx context.Context) error {
-		return errors.Join(s.tidy(ctx), s.Clients.ForgetStrangers(ctx), s.Keys.RotateDue(ctx))
+		return errors.Join(s.tidy(ctx), s.Clients.ForgetUnvetted(ctx), s.Keys.RotateDue(ctx))
 	}))
 }

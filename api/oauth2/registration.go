@@ -62,15 +62,15 @@ type clientMetadata struct {
 	RequestObjectAlg     string   `json:"request_object_signing_alg,omitzero"`
 	RequireRequestObject bool     `json:"require_signed_request_object"`
 
-	PostLogoutRedirectURIs           []string `json:"post_logout_redirect_uris,omitempty"`
-	BackchannelLogoutURI             string   `json:"backchannel_logout_uri,omitzero"`
-	BackchannelLogoutSessionRequired bool     `json:"backchannel_logout_session_required"`
+	PostLogoutRedirectURIs            []string `json:"post_logout_redirect_uris,omitempty"`
+	BackchannelLogoutURI              string   `json:"backchannel_logout_uri,omitzero"`
+	BackchannelLogoutSessionRequired  bool     `json:"backchannel_logout_session_required"`
 	FrontchannelLogoutURI             string   `json:"frontchannel_logout_uri,omitzero"`
 	FrontchannelLogoutSessionRequired bool     `json:"frontchannel_logout_session_required"`
 
-	RequirePAR    bool `json:"require_pushed_authorization_requests"`
-	DPoPBound     bool `json:"dpop_bound_access_tokens"`
-	DefaultMaxAge *int `json:"default_max_age,omitzero"`
+	RequirePAR          bool   `json:"require_pushed_authorization_requests"`
+	DPoPBound           bool   `json:"dpop_bound_access_tokens"`
+	DefaultMaxAge       *int   `json:"default_max_age,omitzero"`
 	RequireAuthTime     bool   `json:"require_auth_time,omitzero"`
 	SectorIdentifierURI string `json:"sector_identifier_uri,omitzero"`
 	InitiateLoginURI    string `json:"initiate_login_uri,omitzero"`

@@ -133,7 +133,7 @@ func (a *Application) setLifetimes(ctx context.Context, q storage.Querier, tenan
 func (r *Registry) insert(ctx context.Context, tx *sqldb.Tx, a Application) error {
 	err := a.validate(ctx, tx, r.allowed)
 	if err == nil {
-		err = admitStranger(ctx, tx, a)
+		err = admitUnvetted(ctx, tx, a)
 	}
 	if err == nil {
 		err = insertRow(ctx, tx, a)

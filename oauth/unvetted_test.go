@@ -9,14 +9,14 @@ import (
 	"stonetown/oauth/protocol"
 )
 
-// Strangers fill their own places only, and leave those that they do not use.
-func TestStrangersAreBounded(t *testing.T) {
+// Unvetted clients are counted by source, and those that no user signs in to are deleted.
+func TestUnvettedClientsAreBounded(t *testing.T) {
 	w := newWorld(t)
 	register := func(tenant protocol.Tenant, by string) (client.Registered, error) {
 		return w.Clients.Register(t.Context(), tenant, client.Metadata{RedirectURIs: []string{"https://agent.example.com/cb"}, AuthMethod: client.NoClientAuth}, by)
 	}
 	var used client.Registered
-	for range client.MaxStrangers {
+	for range client.MaxUnvetted {
 		var err error
 		if used, err = register(tenantA, ""); err != nil {
 			t.Fatal(err)
@@ -46,13 +46,13 @@ func TestStrangersAreBounded(t *testing.T) {
 	forget := func() {
 		t.Helper()
 		for range 12 { // a hundred at a time
-			if err := w.Clients.ForgetStrangers(t.Context()); err != nil {
+			if err := w.Clients.ForgetUnvetted(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	w.clock.add(client.StrangersFor - time.Minute)
-	if forget(); left() != client.MaxStrangers+1 {
+	w.clock.add(client.UnvettedFor - time.Minute)
+	if forget(); left() != client.MaxUnvetted+1 {
 		t.Errorf("%d applications before the time", left())
 	}
 	w.clock.add(2 * time.Minute)

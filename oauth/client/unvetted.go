@@ -13,8 +13,8 @@ import (
 // Source is how an application came to be.
 type Source string
 
-// The sources of applications. Those that come from strangers are bounded: a tenant has at most
-// [MaxStrangers] of each source, and one that no user has signed in to within [StrangersFor] is
+// The sources of applications. Unvetted ones are bounded: a tenant has at most
+// [MaxUnvetted] of each source, and one that no user has signed in to within [UnvettedFor] is
 // deleted.
 const (
 	FromAdministrator Source = ""         // or from a client with a token of one
@@ -22,14 +22,14 @@ const (
 	FromDocument      Source = "document" // its client id is the URL of a document that describes it
 )
 
-// The bounds of applications from strangers.
+// The bounds of unvetted applications.
 const (
-	MaxStrangers = 1000 // of a tenant and a source
-	StrangersFor = 24 * time.Hour
+	MaxUnvetted = 1000 // of a tenant and a source
+	UnvettedFor = 24 * time.Hour
 )
 
-// admitStranger refuses an application beyond the bound. It fails with [*protocol.Error].
-func admitStranger(ctx context.Context, tx *sqldb.Tx, a Application) error {
+// admitUnvetted refuses an application beyond the bound. It fails with [*protocol.Error].
+func admitUnvetted(ctx context.Context, tx *sqldb.Tx, a Application) error {
 	if a.Source == FromAdministrator {
 		return nil
 	}
@@ -38,23 +38,23 @@ func admitStranger(ctx context.Context, tx *sqldb.Tx, a Application) error {
 	if err != nil {
 		return fmt.Errorf("count applications: %w", err)
 	}
-	if n >= MaxStrangers {
-		return protocol.NewError(protocol.InvalidRequest, fmt.Sprintf("the tenant has %d clients that nobody has vetted, and admits no more", MaxStrangers))
+	if n >= MaxUnvetted {
+		return protocol.NewError(protocol.InvalidRequest, fmt.Sprintf("the tenant has %d unvetted clients, and admits no more", MaxUnvetted))
 	}
 	return nil
 }
 
-// maxForgotten bounds the applications that one call of [Registry.ForgetStrangers] deletes.
+// maxForgotten bounds the applications that one call of [Registry.ForgetUnvetted] deletes.
 const maxForgotten = 100
 
-// ForgetStrangers deletes applications from strangers, of all tenants, that no user has signed in
+// ForgetUnvetted deletes unvetted applications, of all tenants, that no user has signed in
 // to in time, as an administrator would. A client can be admitted again.
-func (s *Registry) ForgetStrangers(ctx context.Context) error {
+func (s *Registry) ForgetUnvetted(ctx context.Context) error {
 	rows, err := s.db.Query(ctx, `
 		SELECT tenant_id, id FROM applications a
 		WHERE source <> '' AND created_at < $1 AND last_used_at = 0
 			AND NOT EXISTS (SELECT 1 FROM authorizations z WHERE z.tenant_id = a.tenant_id AND z.client_id = a.client_id)
-		ORDER BY created_at LIMIT $2`, storage.Now(s.clock).Add(-StrangersFor).UnixMicro(), int64(maxForgotten))
+		ORDER BY created_at LIMIT $2`, storage.Now(s.clock).Add(-UnvettedFor).UnixMicro(), int64(maxForgotten))
 	if err != nil {
 		return fmt.Errorf("find unused applications: %w", err)
 	}
