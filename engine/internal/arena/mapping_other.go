@@ -16,4 +16,4 @@ func (*mappings) addAnonymous(int) ([]byte, error)         { return nil, errors.
 func (*mappings) unmap()                                   {}
 
 func leavesFree(*os.File, uint64, uint64) error { return errors.ErrUnsupported }
-func reserve(*os.File, int64, int64) error     { return errors.ErrUnsupported }
+func reserve(*os.File, int64, int64) error      { return errors.ErrUnsupported }
