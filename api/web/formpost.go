@@ -23,29 +23,37 @@ var formPost = template.Must(template.New("").Parse(`<!doctype html>
 </html>
 `))
 
-// formPostPolicy allows that one script and nothing else. The targets of forms are not
-// limited, because the limit would also apply to redirects by the receiver.
-var formPostPolicy = func() string {
-	sum := sha256.Sum256([]byte(submit))
+// formPostPolicy is the policy of that page. The targets of forms are not limited, because the limit
+// would also apply to redirects by the receiver.
+var formPostPolicy = scriptPolicy(submit)
+
+// scriptPolicy returns the content security policy that allows one script and nothing else.
+func scriptPolicy(script string) string {
+	sum := sha256.Sum256([]byte(script))
 	return "default-src 'none'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; frame-ancestors 'none'; base-uri 'none'"
-}()
+}
+
+// writePage responds with a page that has a policy of its own.
+func writePage(w http.ResponseWriter, t *template.Template, policy string, data any) error {
+	var page bytes.Buffer
+	if err := t.Execute(&page, data); err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Frame-Options", "DENY")
+	w.WriteHeader(http.StatusOK)
+	_, _ = w.Write(page.Bytes()) // an error means that the client has disconnected
+	return nil
+}
 
 // PostForm responds with a page that posts a form to a URL. Without scripts, the user presses a
 // button. The caller must have checked the scheme of the URL; html/template would know only http and
 // https.
 func PostForm(w http.ResponseWriter, to string, params url.Values) error {
-	var page bytes.Buffer
-	if err := formPost.Execute(&page, struct {
+	return writePage(w, formPost, formPostPolicy, struct {
 		To     template.URL
 		Params url.Values
-	}{template.URL(to), params}); err != nil {
-		return err
-	}
-	h := w.Header()
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", formPostPolicy)
-	h.Set("X-Frame-Options", "DENY")
-	w.WriteHeader(http.StatusOK)
-	_, err := w.Write(page.Bytes())
-	return err
+	}{template.URL(to), params})
 }

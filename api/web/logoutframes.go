@@ -1,9 +1,6 @@
 package web
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/base64"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -46,8 +43,7 @@ func framesPolicy(frames []string) (string, error) {
 			origins = append(origins, origin)
 		}
 	}
-	sum := sha256.Sum256([]byte(goOn))
-	return "default-src 'none'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; frame-src " + strings.Join(origins, " ") + "; frame-ancestors 'none'; base-uri 'none'", nil
+	return scriptPolicy(goOn) + "; frame-src " + strings.Join(origins, " "), nil
 }
 
 // LogoutFrames responds with a page that loads the addresses of applications in frames, and then goes
@@ -58,19 +54,9 @@ func LogoutFrames(w http.ResponseWriter, frames []string, to string, form url.Va
 	if err != nil {
 		return err
 	}
-	var page bytes.Buffer
-	if err := logoutFrames.Execute(&page, struct {
+	return writePage(w, logoutFrames, policy, struct {
 		Frames []string
 		To     template.URL
 		Form   url.Values
-	}{frames, template.URL(to), form}); err != nil {
-		return err
-	}
-	h := w.Header()
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", policy)
-	h.Set("X-Frame-Options", "DENY")
-	w.WriteHeader(http.StatusOK)
-	_, _ = w.Write(page.Bytes()) // an error means that the client has disconnected
-	return nil
+	}{frames, template.URL(to), form})
 }

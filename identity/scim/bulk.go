@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -41,6 +42,7 @@ type bulk struct {
 	service    *Service
 	client     Client
 	operations []BulkOperation
+	references [][]string // the bulkIds that each operation names
 	results    []*BulkResult
 	ids        map[string]string // of created resources, by bulkId
 	pending    map[string]bool   // bulkIds of operations to come
@@ -56,10 +58,11 @@ func (s *Service) Bulk(ctx context.Context, c Client, operations []BulkOperation
 	if len(operations) > MaxBulk {
 		return nil, &Error{http.StatusRequestEntityTooLarge, "", "a bulk request has at most " + strconv.Itoa(MaxBulk) + " operations"}
 	}
-	b := &bulk{service: s, client: c, operations: operations, results: make([]*BulkResult, len(operations)), ids: map[string]string{}, pending: map[string]bool{}, internal: internal}
+	b := &bulk{service: s, client: c, operations: operations, references: make([][]string, len(operations)), results: make([]*BulkResult, len(operations)), ids: map[string]string{}, pending: map[string]bool{}, internal: internal}
 	for i := range operations {
 		op := &operations[i]
 		op.Method = strings.ToUpper(op.Method)
+		b.references[i] = references(*op)
 		if op.Method == http.MethodPost && op.BulkID == "" {
 			return nil, refuse(InvalidSyntax, "bulkId is required for POST")
 		}
@@ -155,17 +158,12 @@ func replaced(value any, id func(string) string) any {
 
 // waits reports whether an operation names a resource that another one has still to create.
 func (b *bulk) waits(i int) bool {
-	for _, id := range references(b.operations[i]) {
-		if b.pending[id] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.references[i], func(id string) bool { return b.pending[id] })
 }
 
 func (b *bulk) createsUser(i int) bool {
 	op := b.operations[i]
-	return b.results[i] == nil && op.Method == http.MethodPost && op.Path == Users.Endpoint && len(references(op)) == 0
+	return b.results[i] == nil && op.Method == http.MethodPost && op.Path == Users.Endpoint && len(b.references[i]) == 0
 }
 
 func (b *bulk) createUsers(ctx context.Context, from, n int) {

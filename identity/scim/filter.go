@@ -89,8 +89,7 @@ func (e expression) value(c *filter.AttributeExpression) (any, error) {
 	return e.texts[i], nil
 }
 
-// holds decides a filter for an object with the given attributes. attribute finds the definition
-// of a path and the values that the object has there.
+// holds decides a filter for an object.
 func (e expression) holds(node filter.Expression, at scope) (bool, error) {
 	switch n := node.(type) {
 	case *filter.LogicalExpression:

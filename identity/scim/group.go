@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"stonetown/identity"
+	"stonetown/internal/sqldb"
 	"stonetown/internal/text"
 )
 
@@ -328,7 +329,7 @@ func (s *Service) fulfil(ctx context.Context, c Client, g identity.Group, had, h
 		n = min(len(remove), identity.MaxMembers-n)
 		change.Remove, remove = remove[:n], remove[n:]
 		if first && has != had {
-			change.Attach = setExternalID(c, g.ID, has)
+			change.Attach = func(b *sqldb.Batch) { c.setExternalID(b, g.ID, has) }
 		}
 		if len(change.Add)+len(change.Remove) == 0 && change.Attach == nil && (d.name == "" || d.name == g.Name) {
 			if err := s.directory.MayProvision(ctx, c.TenantID, g); err != nil {

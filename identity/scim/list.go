@@ -1,6 +1,7 @@
 package scim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -128,11 +129,7 @@ func (l *list) selected(ctx context.Context) (Page, error) {
 	sel := identity.Selection{Where: l.where, Order: l.by, Descending: q.Descending, Limit: q.Count + 1}
 	page := Page{Start: max(q.Start, 1)}
 	if q.After != (Position{}) {
-		key := any(q.After.Text)
-		if l.by == identity.ByCreation || l.by == identity.ByUpdate {
-			key = q.After.Instant
-		}
-		sel.After = &identity.SelectionPosition{Key: key, ID: q.After.ID}
+		sel.After = l.after(q.After)
 	} else {
 		sel.Offset = page.Start - 1
 	}
@@ -188,6 +185,14 @@ func (l *list) read(ctx context.Context, sel identity.Selection) (found []Resour
 	return found, positions, err
 }
 
+// after returns a position in the order of the database; [position] is the reverse.
+func (l *list) after(p Position) *identity.SelectionPosition {
+	if l.by == identity.ByCreation || l.by == identity.ByUpdate {
+		return &identity.SelectionPosition{Key: p.Instant, ID: p.ID}
+	}
+	return &identity.SelectionPosition{Key: p.Text, ID: p.ID}
+}
+
 func position(p identity.SelectionPosition) Position {
 	if at, ok := p.Key.(int64); ok {
 		return Position{Instant: at, ID: p.ID}
@@ -226,12 +231,7 @@ func (l *list) scanned(ctx context.Context, sorted bool) (Page, error) {
 		if len(found) < MaxPage {
 			break
 		}
-		last := positions[len(positions)-1]
-		key := any(last.Text)
-		if l.by == identity.ByCreation || l.by == identity.ByUpdate {
-			key = last.Instant
-		}
-		sel.After = &identity.SelectionPosition{Key: key, ID: last.ID}
+		sel.After = l.after(positions[len(positions)-1])
 	}
 	if !sorted {
 		for i := range items {
@@ -258,13 +258,7 @@ func (l *list) scanned(ctx context.Context, sorted bool) (Page, error) {
 
 // compare compares positions in the order of the list.
 func (l *list) compare(a, b Position) int {
-	c := strings.Compare(a.Text, b.Text)
-	if c == 0 {
-		c = int(max(-1, min(1, a.Instant-b.Instant)))
-	}
-	if c == 0 {
-		c = strings.Compare(a.ID, b.ID)
-	}
+	c := cmp.Or(strings.Compare(a.Text, b.Text), cmp.Compare(a.Instant, b.Instant), strings.Compare(a.ID, b.ID))
 	if l.query.Descending {
 		c = -c
 	}

@@ -90,8 +90,7 @@ func (s *Service) CreateUser(ctx context.Context, c Client, in Object) (Resource
 // others.
 func (s *Service) createUsers(ctx context.Context, c Client, in []Object) (created []Resource, errs []error, err error) {
 	created, errs = make([]Resource, len(in)), make([]error, len(in))
-	actor := c.ID
-	bulk := identity.Bulk{Actor: actor, Source: identity.FromProvisioning}
+	bulk := identity.Bulk{Actor: c.ID, Source: identity.FromProvisioning}
 	var index []int // of bulk.Users in in
 	var externalIDs []string
 	for i, o := range in {
@@ -114,7 +113,7 @@ func (s *Service) createUsers(ctx context.Context, c Client, in []Object) (creat
 	}
 	bulk.Created = func(b *sqldb.Batch, n int, u identity.User) {
 		if externalIDs[n] != "" {
-			identity.SetExternalID(b, c.TenantID, c.ID, u.ID, externalIDs[n])
+			c.setExternalID(b, u.ID, externalIDs[n])
 		}
 		created[index[n]] = c.user(u, externalIDs[n])
 	}
@@ -163,7 +162,7 @@ func (s *Service) changeUser(ctx context.Context, c Client, id string, match Mat
 		return write(u, o, before)
 	}, func(b *sqldb.Batch) {
 		if has != had {
-			identity.SetExternalID(b, c.TenantID, c.ID, id, has)
+			c.setExternalID(b, id, has)
 		}
 	})
 	if errors.Is(err, identity.ErrUserNotFound) {
@@ -207,7 +206,7 @@ func (s *Service) GroupsOfUser(ctx context.Context, c Client, r Resource) error 
 // maxGroups bounds the groups in the representation of a user.
 const maxGroups = 1000
 
-// setExternalID returns the statement that sets the external id of a resource.
-func setExternalID(c Client, id, externalID string) func(*sqldb.Batch) {
-	return func(b *sqldb.Batch) { identity.SetExternalID(b, c.TenantID, c.ID, id, externalID) }
+// setExternalID queues the external id of a resource.
+func (c Client) setExternalID(b *sqldb.Batch, id, externalID string) {
+	identity.SetExternalID(b, c.TenantID, c.ID, id, externalID)
 }

@@ -16,9 +16,9 @@ const NonceHeader = "DPoP-Nonce"
 const NonceInterval = 5 * time.Minute
 
 // Nonces are the nonces of one server (RFC 9449 §8). They are a function of a key and the time, so
-// that every process that has the key accepts those of the others, and nothing is stored. Nobody
-// can make a proof for later than a nonce that they have seen: neither with stolen access to the
-// key for a moment, nor with a clock that is wrong.
+// that every process that has the key accepts those of the others, and nothing is stored. With them
+// proofs cannot be made in advance, by a thief who can use the client's key for a moment, and do not
+// depend on the client's clock alone.
 type Nonces struct{ key []byte }
 
 // NewNonces returns the nonces of a key of at least 32 random bytes, which has no other use.
