@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -236,10 +238,17 @@ func TestSignInsWait(t *testing.T) {
 	for range 20 {
 		c.want(t, 200, "", "POST", checkPath, check(user("ann"), "view", resource("document", "d")))
 	}
+	// The queue of the caller is full or, if passwords take long on this machine, the wait would be too long.
+	full := []any{map[string]any{"resource": "passwords to verify", "share": "caller", "limit": 32.0}}
+	if places := float64(max(1, runtime.GOMAXPROCS(0)/2)); refused.Load() > 60-32 {
+		full = append(full, map[string]any{"resource": "passwords to verify", "share": "service", "limit": places})
+	}
 	for range 10 { // more than are free
 		for _, email := range []string{"ann@example.com", "unknown@example.com"} {
 			a := c.with("").want(t, 503, "service_unavailable", "POST", authPath+"/sign-in", object{"email": email, "password": "wrong"})
-			equal(t, "details of "+email, a.body["details"], any(map[string]any{"resource": "passwords to verify", "share": "caller", "limit": 32.0}))
+			if details := a.body["details"]; !slices.ContainsFunc(full, func(one any) bool { return reflect.DeepEqual(one, details) }) {
+				t.Errorf("details of %s: %v", email, details)
+			}
 			if a.header.Get("Retry-After") == "" {
 				t.Error("no Retry-After")
 			}
