@@ -198,11 +198,13 @@ func (d *Dictionary[ID]) Number(name string) (n ID, ok bool) {
 	return n, ok
 }
 
-// Known returns the number of a name that the dictionary has, as every name of the schema
-// that a program was made for.
+// Known returns the number of a name. If the dictionary lacks it, as a name of the schema that no
+// rule depends on, Known returns the highest number, which no name has.
 func (d *Dictionary[ID]) Known(name string) ID {
-	n, _ := d.Number(name)
-	return n
+	if n, ok := d.Number(name); ok {
+		return n
+	}
+	return ^ID(0)
 }
 
 // Name returns the name that has a number.
