@@ -65,17 +65,17 @@ func (s *Service) memberIDs(ctx context.Context, c Client, id string, most int) 
 	}
 }
 
-// demand is a change of a group.
-type demand struct {
+// groupEdit is what a request wants a group to become.
+type groupEdit struct {
 	name, externalID string
 	all              bool            // the members are those of add, and no others
 	add, remove      map[string]bool // ids of users
 }
 
-func newDemand() *demand { return &demand{add: map[string]bool{}, remove: map[string]bool{}} }
+func newGroupEdit() *groupEdit { return &groupEdit{add: map[string]bool{}, remove: map[string]bool{}} }
 
-func (d *demand) join(id string)  { d.add[id] = true; delete(d.remove, id) }
-func (d *demand) leave(id string) { d.remove[id] = true; delete(d.add, id) }
+func (e *groupEdit) join(id string)  { e.add[id] = true; delete(e.remove, id) }
+func (e *groupEdit) leave(id string) { e.remove[id] = true; delete(e.add, id) }
 
 // memberIDsOf returns the ids of members in a canonical value.
 func memberIDsOf(value any) (ids []string, err error) {
@@ -108,14 +108,8 @@ func (s *Service) CreateGroup(ctx context.Context, c Client, in Object) (Resourc
 		return Resource{}, err
 	}
 	// Members are checked before there is a group.
-	known, err := s.directory.UsersByID(ctx, c.TenantID, members)
-	if err != nil {
+	if err := s.checkUsers(ctx, c, members); err != nil {
 		return Resource{}, err
-	}
-	for _, id := range members {
-		if _, ok := known[id]; !ok {
-			return Resource{}, &identity.UnknownMembersError{IDs: []string{id}}
-		}
 	}
 	n := identity.NewGroup{Slug: slugOf(name), Name: name}
 	if externalID := external(o); externalID != "" {
@@ -129,11 +123,25 @@ func (s *Service) CreateGroup(ctx context.Context, c Client, in Object) (Resourc
 	if err != nil {
 		return Resource{}, err
 	}
-	d := newDemand()
+	e := newGroupEdit()
 	for _, id := range members {
-		d.join(id)
+		e.join(id)
 	}
-	return s.fulfil(ctx, c, g, external(o), external(o), d)
+	return s.save(ctx, c, g, external(o), external(o), e)
+}
+
+// checkUsers fails with [*identity.UnknownMembersError] if a user does not exist.
+func (s *Service) checkUsers(ctx context.Context, c Client, ids []string) error {
+	known, err := s.directory.UsersByID(ctx, c.TenantID, ids)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if _, ok := known[id]; !ok {
+			return &identity.UnknownMembersError{IDs: []string{id}}
+		}
+	}
+	return nil
 }
 
 func validGroup(name, externalID string) error {
@@ -175,12 +183,12 @@ func (s *Service) ReplaceGroup(ctx context.Context, c Client, id string, in Obje
 	if err != nil {
 		return Resource{}, err
 	}
-	return s.changeGroup(ctx, c, id, match, func(d *demand, _ func() ([]string, error)) error {
-		d.name, _ = o["displayName"].(string)
-		d.externalID, d.all = external(o), true
+	return s.changeGroup(ctx, c, id, match, func(e *groupEdit, _ func() ([]string, error)) error {
+		e.name, _ = o["displayName"].(string)
+		e.externalID, e.all = external(o), true
 		members, err := memberIDsOf(o["members"])
 		for _, id := range members {
-			d.join(id)
+			e.join(id)
 		}
 		return err
 	})
@@ -189,27 +197,27 @@ func (s *Service) ReplaceGroup(ctx context.Context, c Client, id string, in Obje
 // PatchGroup changes attributes of a group. The members are not read unless the operations select
 // some of them by another attribute than their id.
 func (s *Service) PatchGroup(ctx context.Context, c Client, id string, operations []Operation, match Match) (Resource, error) {
-	return s.changeGroup(ctx, c, id, match, func(d *demand, current func() ([]string, error)) error {
+	return s.changeGroup(ctx, c, id, match, func(e *groupEdit, current func() ([]string, error)) error {
 		return Groups.each(operations, func(op string, to target, value any) error {
 			if to.attribute.Name == "members" {
-				return d.members(op, to, value, current)
+				return e.members(op, to, value, current)
 			}
-			o := Object{"displayName": d.name}
-			if d.externalID != "" {
-				o["externalId"] = d.externalID
+			o := Object{"displayName": e.name}
+			if e.externalID != "" {
+				o["externalId"] = e.externalID
 			}
 			if err := to.apply(op, o, value); err != nil {
 				return err
 			}
-			d.name, _ = o["displayName"].(string)
-			d.externalID = external(o)
+			e.name, _ = o["displayName"].(string)
+			e.externalID = external(o)
 			return nil
 		})
 	})
 }
 
 // members applies an operation on the members.
-func (d *demand) members(op string, to target, value any, current func() ([]string, error)) error {
+func (e *groupEdit) members(op string, to target, value any, current func() ([]string, error)) error {
 	if to.sub != nil {
 		return refuse(Mutability, "the attributes of members cannot be changed; add and remove members")
 	}
@@ -221,22 +229,22 @@ func (d *demand) members(op string, to target, value any, current func() ([]stri
 		if err != nil {
 			return err
 		}
-		if d.all {
+		if e.all {
 			have = nil
 		}
-		for _, id := range append(have, sortedIDs(d.add)...) {
+		for _, id := range append(have, sortedIDs(e.add)...) {
 			ok, err := to.where.holds(to.where.node, scope{attributes: to.attribute.SubAttributes, object: Object{"value": id, "type": "User"}})
 			if err != nil {
 				return err
 			}
 			if ok {
-				d.leave(id)
+				e.leave(id)
 			}
 		}
 		return nil
 	}
 	if op == "remove" && value == nil {
-		d.all, d.add = true, map[string]bool{}
+		e.all, e.add = true, map[string]bool{}
 		return nil
 	}
 	converted, err := convert(to.attribute, value, "")
@@ -248,13 +256,13 @@ func (d *demand) members(op string, to target, value any, current func() ([]stri
 		return err
 	}
 	if op == "replace" {
-		d.all, d.add, d.remove = true, map[string]bool{}, map[string]bool{}
+		e.all, e.add, e.remove = true, map[string]bool{}, map[string]bool{}
 	}
 	for _, id := range ids {
 		if op == "remove" {
-			d.leave(id)
+			e.leave(id)
 		} else {
-			d.join(id)
+			e.join(id)
 		}
 	}
 	return nil
@@ -268,7 +276,7 @@ func sortedIDs(set map[string]bool) (ids []string) {
 	return ids
 }
 
-func (s *Service) changeGroup(ctx context.Context, c Client, id string, match Match, decide func(d *demand, current func() ([]string, error)) error) (Resource, error) {
+func (s *Service) changeGroup(ctx context.Context, c Client, id string, match Match, decide func(e *groupEdit, current func() ([]string, error)) error) (Resource, error) {
 	g, err := s.directory.Group(ctx, c.TenantID, id)
 	if errors.Is(err, identity.ErrGroupNotFound) {
 		return Resource{}, notFound(Groups, id)
@@ -283,47 +291,41 @@ func (s *Service) changeGroup(ctx context.Context, c Client, id string, match Ma
 	if err := match.check(c.group(g, had).Version); err != nil {
 		return Resource{}, err
 	}
-	d := newDemand()
-	d.name, d.externalID = g.Name, had
+	e := newGroupEdit()
+	e.name, e.externalID = g.Name, had
 	current := func() ([]string, error) { return s.memberIDs(ctx, c, id, MaxMembers) }
-	if err := decide(d, current); err != nil {
+	if err := decide(e, current); err != nil {
 		return Resource{}, err
 	}
-	if err := validGroup(d.name, d.externalID); err != nil {
+	if err := validGroup(e.name, e.externalID); err != nil {
 		return Resource{}, err
 	}
-	if d.all {
+	if e.all {
 		have, err := current()
 		if err != nil {
 			return Resource{}, err
 		}
 		for _, id := range have {
-			if d.add[id] {
-				delete(d.add, id)
+			if e.add[id] {
+				delete(e.add, id)
 			} else {
-				d.remove[id] = true
+				e.remove[id] = true
 			}
 		}
 	}
-	return s.fulfil(ctx, c, g, had, d.externalID, d)
+	return s.save(ctx, c, g, had, e.externalID, e)
 }
 
-// fulfil changes a group, at most [identity.MaxMembers] members in one transaction.
-func (s *Service) fulfil(ctx context.Context, c Client, g identity.Group, had, has string, d *demand) (Resource, error) {
-	add, remove := sortedIDs(d.add), sortedIDs(d.remove)
+// save applies an edit to a group, at most [identity.MaxMembers] members in one transaction.
+func (s *Service) save(ctx context.Context, c Client, g identity.Group, had, has string, e *groupEdit) (Resource, error) {
+	add, remove := sortedIDs(e.add), sortedIDs(e.remove)
 	if len(add)+len(remove) > identity.MaxMembers { // so that a refusal comes before the first step
-		known, err := s.directory.UsersByID(ctx, c.TenantID, add)
-		if err != nil {
+		if err := s.checkUsers(ctx, c, add); err != nil {
 			return Resource{}, err
-		}
-		for _, id := range add {
-			if _, ok := known[id]; !ok {
-				return Resource{}, &identity.UnknownMembersError{IDs: []string{id}}
-			}
 		}
 	}
 	for first := true; first || len(add)+len(remove) > 0; first = false {
-		change := identity.GroupChange{Name: d.name}
+		change := identity.GroupChange{Name: e.name}
 		n := min(len(add), identity.MaxMembers)
 		change.Add, add = add[:n], add[n:]
 		n = min(len(remove), identity.MaxMembers-n)
@@ -331,7 +333,7 @@ func (s *Service) fulfil(ctx context.Context, c Client, g identity.Group, had, h
 		if first && has != had {
 			change.Attach = func(b *sqldb.Batch) { c.setExternalID(b, g.ID, has) }
 		}
-		if len(change.Add)+len(change.Remove) == 0 && change.Attach == nil && (d.name == "" || d.name == g.Name) {
+		if len(change.Add)+len(change.Remove) == 0 && change.Attach == nil && (e.name == "" || e.name == g.Name) {
 			if err := s.directory.MayProvision(ctx, c.TenantID, g); err != nil {
 				return Resource{}, err
 			}
