@@ -23,7 +23,7 @@ const order = `
 	# One thing each. The fourth line keeps rows.
 	NONE < internal/document, internal/fair, internal/geo, internal/id, internal/jwks, internal/lease, internal/seal, internal/text, internal/tracing;
 	internal/text < internal/samlprotocol;
-	internal/tracing < internal/outbound, internal/sqldb;
+	internal/tracing < internal/outbound, internal/sqldb, internal/tracing/otlp;
 	internal/id, internal/seal, internal/sqldb < internal/jobs;
 	internal/sqldb < internal/groupcommit, internal/rotation;
 	internal/seal, internal/sqldb < internal/tenantkeys;
@@ -122,7 +122,7 @@ const order = `
 
 	# Commands only. Benchmarks load the product and are not part of it.
 	engine, tuplestore/memstore, api/resources, client < cmd/stonetown/internal/importer;
-	server, controlplane/transfer, webhooks/signature, cmd/stonetown/internal/importer, client < cmd/stonetown;
+	server, controlplane/transfer, internal/tracing/otlp, webhooks/signature, cmd/stonetown/internal/importer, client < cmd/stonetown;
 	server < bench;
 	bench < cmd/stonetown-bench;
 `

@@ -22,6 +22,7 @@ import (
 	"stonetown/api"
 	"stonetown/engine"
 	"stonetown/internal/tracing"
+	"stonetown/internal/tracing/otlp"
 	"stonetown/schema"
 	"stonetown/tuplestore"
 )
@@ -41,7 +42,7 @@ type spans struct {
 func newSpans(t *testing.T) *spans {
 	s := &spans{names: map[string]bool{}, keys: map[string]bool{}, words: map[string]bool{}, planted: map[string]bool{}}
 	var err error
-	if s.tracer, err = tracing.New(tracing.Config{Exporter: s, Sample: 1}); err != nil {
+	if s.tracer, err = otlp.New(otlp.Config{Exporter: s, Sample: 1}); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -171,7 +172,7 @@ func TestAccessLog(t *testing.T) {
 // engine, and in the API without the socket.
 func BenchmarkTracing(b *testing.B) {
 	discarded := func(b *testing.B, sample float64) *tracing.Tracer {
-		tracer, err := tracing.New(tracing.Config{Exporter: nowhere{}, Sample: sample})
+		tracer, err := otlp.New(otlp.Config{Exporter: nowhere{}, Sample: sample})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -20,6 +20,7 @@ import (
 	"stonetown/internal/geo"
 	"stonetown/internal/ratelimit"
 	"stonetown/internal/tracing"
+	"stonetown/internal/tracing/otlp"
 	"stonetown/server"
 )
 
@@ -138,7 +139,7 @@ func (p *Program) openServer(ctx context.Context, metrics prometheus.Registerer)
 		return err
 	}
 	if p.config.TraceURL != "" {
-		p.tracer, err = tracing.New(tracing.Config{URL: p.config.TraceURL, Sample: p.config.TraceSample, Version: version(), Logger: p.log})
+		p.tracer, err = otlp.New(otlp.Config{URL: p.config.TraceURL, Sample: p.config.TraceSample, Version: version(), Logger: p.log})
 		if err != nil {
 			return err
 		}

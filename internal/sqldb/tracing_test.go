@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
-	"stonetown/internal/tracing"
+	"stonetown/internal/tracing/otlp"
 )
 
 func TestSummaries(t *testing.T) {
@@ -69,7 +69,7 @@ func TestSpans(t *testing.T) {
 	onEach(t, func(t *testing.T, db *DB) {
 		accounts(t, db)
 		e := new(exported)
-		tracer, err := tracing.New(tracing.Config{Exporter: e, Sample: 1})
+		tracer, err := otlp.New(otlp.Config{Exporter: e, Sample: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package tracing
+package tracing_test
 
 import (
 	"bytes"
@@ -13,11 +13,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+
+	"stonetown/internal/tracing"
+	"stonetown/internal/tracing/otlp"
 )
 
 // recorder keeps the spans that were exported.
@@ -59,10 +61,10 @@ func attributes(s sdktrace.ReadOnlySpan) map[string]string {
 }
 
 // record runs f with a tracer and returns the spans.
-func record(t *testing.T, sample float64, f func(*Tracer)) *recorder {
+func record(t *testing.T, sample float64, f func(*tracing.Tracer)) *recorder {
 	t.Helper()
 	r := new(recorder)
-	tracer, err := New(Config{Exporter: r, Sample: sample})
+	tracer, err := otlp.New(otlp.Config{Exporter: r, Sample: sample})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,16 +83,16 @@ func request(traceparents ...string) *http.Request {
 
 func TestOffDoesNothing(t *testing.T) {
 	ctx := context.WithoutCancel(t.Context())
-	var tracer *Tracer
+	var tracer *tracing.Tracer
 	got, span := tracer.Request(ctx, request())
 	if got != ctx || span.IsRecorded() {
 		t.Error("a nil tracer has recorded a request")
 	}
 	allocs := testing.AllocsPerRun(100, func() {
-		ctx, span := Start(ctx, "name")
+		ctx, span := tracing.Start(ctx, "name")
 		span.Int("queries", 1000)
 		span.String("name", "value")
-		Current(ctx).Bool("resident", true)
+		tracing.Current(ctx).Bool("resident", true)
 		span.End(io.EOF)
 	})
 	if allocs != 0 {
@@ -101,18 +103,18 @@ func TestOffDoesNothing(t *testing.T) {
 
 func TestSpans(t *testing.T) {
 	secret := errors.New("password hunter2 is wrong")
-	r := record(t, 1, func(tracer *Tracer) {
+	r := record(t, 1, func(tracer *tracing.Tracer) {
 		ctx, span := tracer.Request(t.Context(), request())
 		span.Name("list")
-		child, below := Start(ctx, "engine")
+		child, below := tracing.Start(ctx, "engine")
 		below.Int("queries", 3)
-		_, deepest := StartClient(child, "SELECT")
+		_, deepest := tracing.StartClient(child, "SELECT")
 		deepest.End(fmt.Errorf("select: %w", secret))
 		below.End(context.DeadlineExceeded)
 		below.End(secret) // has no effect
 		span.Fail("500")
 		span.End(nil)
-		if late, s := Start(ctx, "late"); s.IsRecorded() || late != ctx {
+		if late, s := tracing.Start(ctx, "late"); s.IsRecorded() || late != ctx {
 			t.Error("a span was started below one that has ended")
 		}
 	})
@@ -145,7 +147,7 @@ const (
 func TestIncomingContext(t *testing.T) {
 	for parent, recorded := range map[string]bool{"00-" + traceID + "-" + parentID + "-01": true, "00-" + traceID + "-" + parentID + "-00": false} {
 		for _, sample := range []float64{0, 1} { // the caller decides
-			r := record(t, sample, func(tracer *Tracer) {
+			r := record(t, sample, func(tracer *tracing.Tracer) {
 				in := request(parent)
 				in.Header.Set("tracestate", "vendor=1")
 				ctx, span := tracer.Request(t.Context(), in)
@@ -172,7 +174,7 @@ func TestIncomingContext(t *testing.T) {
 		{"00-" + traceID + "-" + parentID + "-01", "00-" + traceID + "-" + parentID + "-01"},
 		{strings.Repeat("a", 10000)},
 	} {
-		r := record(t, 1, func(tracer *Tracer) {
+		r := record(t, 1, func(tracer *tracing.Tracer) {
 			_, span := tracer.Request(t.Context(), request(bad...))
 			span.End(nil)
 		})
@@ -183,15 +185,15 @@ func TestIncomingContext(t *testing.T) {
 }
 
 func TestSampling(t *testing.T) {
-	none := record(t, 0, func(tracer *Tracer) {
+	none := record(t, 0, func(tracer *tracing.Tracer) {
 		ctx, span := tracer.Request(t.Context(), request())
-		_, child := Start(ctx, "child")
-		if span.IsRecorded() || child.IsRecorded() || Current(ctx).IsRecorded() {
+		_, child := tracing.Start(ctx, "child")
+		if span.IsRecorded() || child.IsRecorded() || tracing.Current(ctx).IsRecorded() {
 			t.Error("recorded")
 		}
 		span.End(nil)
 	})
-	half := record(t, 0.5, func(tracer *Tracer) {
+	half := record(t, 0.5, func(tracer *tracing.Tracer) {
 		for range 1000 {
 			_, span := tracer.Request(t.Context(), request())
 			span.End(nil)
@@ -204,12 +206,12 @@ func TestSampling(t *testing.T) {
 
 func TestSharedWork(t *testing.T) {
 	var second trace.SpanContext
-	r := record(t, 1, func(tracer *Tracer) {
+	r := record(t, 1, func(tracer *tracing.Tracer) {
 		a, spanA := tracer.Request(t.Context(), request())
 		b, spanB := tracer.Request(t.Context(), request())
 		second = trace.SpanContextFromContext(b)
 		spanA.Name("a")
-		_, shared := StartShared(t.Context(), "commit", slices.Values([]context.Context{t.Context(), a, b}))
+		_, shared := tracing.StartShared(t.Context(), "commit", slices.Values([]context.Context{t.Context(), a, b}))
 		shared.End(nil)
 		spanA.End(nil)
 		spanB.End(nil)
@@ -227,7 +229,7 @@ func TestTransport(t *testing.T) {
 		w.WriteHeader(http.StatusTeapot)
 	}))
 	defer server.Close()
-	client := http.Client{Transport: Transport(http.DefaultTransport)}
+	client := http.Client{Transport: tracing.Transport(http.DefaultTransport)}
 	defer client.CloseIdleConnections()
 	get := func(ctx context.Context, url string) error {
 		req, err := http.NewRequestWithContext(ctx, "GET", url, nil)
@@ -243,7 +245,7 @@ func TestTransport(t *testing.T) {
 		}
 		return err
 	}
-	r := record(t, 1, func(tracer *Tracer) {
+	r := record(t, 1, func(tracer *tracing.Tracer) {
 		in := request("00-" + traceID + "-" + parentID + "-01")
 		in.Header.Set("tracestate", "vendor=1")
 		ctx, span := tracer.Request(t.Context(), in)
@@ -293,8 +295,8 @@ func TestTransport(t *testing.T) {
 
 func TestLogHandler(t *testing.T) {
 	var out bytes.Buffer
-	log := slog.New(LogHandler(slog.NewJSONHandler(&out, nil))).With("a", 1)
-	record(t, 0, func(tracer *Tracer) {
+	log := slog.New(tracing.LogHandler(slog.NewJSONHandler(&out, nil))).With("a", 1)
+	record(t, 0, func(tracer *tracing.Tracer) {
 		ctx, _ := tracer.Request(t.Context(), request("00-"+traceID+"-"+parentID+"-00"))
 		log.InfoContext(ctx, "with")
 		log.InfoContext(t.Context(), "without")
@@ -305,50 +307,10 @@ func TestLogHandler(t *testing.T) {
 	}
 }
 
-// A receiver that fails, or does not answer, delays nothing.
-func TestExportErrors(t *testing.T) {
-	release := make(chan struct{})
-	for name, answer := range map[string]http.HandlerFunc{
-		"refuses": func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusBadRequest) },
-		"silent":  func(_ http.ResponseWriter, r *http.Request) { <-release },
-	} {
-		t.Run(name, func(t *testing.T) {
-			receiver := httptest.NewServer(answer)
-			defer receiver.Close()
-			if name == "silent" {
-				defer close(release)
-			}
-			var out bytes.Buffer
-			tracer, err := New(Config{URL: receiver.URL + "/v1/traces", Sample: 1, Logger: slog.New(slog.NewTextHandler(&out, nil))})
-			if err != nil {
-				t.Fatal(err)
-			}
-			began := time.Now()
-			for range 3 * queueSize {
-				_, span := tracer.Request(t.Context(), request())
-				span.End(nil)
-			}
-			if took := time.Since(began); took > 2*time.Second {
-				t.Errorf("spans took %v", took)
-			}
-			began = time.Now()
-			tracer.Close()
-			if took := time.Since(began); took > flushTime+time.Second {
-				t.Errorf("Close took %v", took)
-			}
-			// An export that Close interrupts may fail before or after Close has given up.
-			most := map[string]int{"refuses": 1, "silent": 2}[name]
-			if n := strings.Count(out.String(), "level=WARN"); n < 1 || n > most {
-				t.Errorf("%d warnings\n%s", n, out.String())
-			}
-		})
-	}
-}
-
 func TestConfig(t *testing.T) {
 	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=test")
 	t.Setenv("OTEL_SERVICE_NAME", "ours")
-	r := record(t, 1, func(tracer *Tracer) {
+	r := record(t, 1, func(tracer *tracing.Tracer) {
 		_, span := tracer.Job(t.Context(), "job")
 		span.End(nil)
 	})
