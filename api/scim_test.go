@@ -10,7 +10,9 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -295,6 +297,23 @@ func scimGroups(t *testing.T, w *world, c *client) {
 		t.Error("excluded members are returned")
 	}
 	equal(t, "found by name", p.want(t, 200, "", "GET", "Groups?filter="+url.QueryEscape(`displayName eq "cooks"`), nil).ids(), []any{id})
+
+	// Of changes of one version at once, one is made.
+	version := p.want(t, 200, "", "GET", "Groups/"+id, nil).header.Get("ETag")
+	statuses := make([]int, 6)
+	var all sync.WaitGroup
+	for i := range statuses {
+		all.Go(func() {
+			add := object{"op": "add", "path": "displayName", "value": fmt.Sprint("Cooks ", i)}
+			statuses[i] = p.send(t, "PATCH", "Groups/"+id, http.Header{"If-Match": {version}}, object{"Operations": []any{add}}).status
+		})
+	}
+	all.Wait()
+	slices.Sort(statuses)
+	equal(t, "changes of one version", statuses[1:], []int{412, 412, 412, 412, 412})
+	if statuses[0] >= 300 {
+		t.Error("no change was made")
+	}
 	a = p.want(t, 200, "", "PUT", "Groups/"+id, object{"displayName": "Cooks", "members": []any{}})
 	equal(t, "no members after PUT", a.body["members"], nil)
 	p.want(t, 204, "", "DELETE", "Groups/"+id, nil)

@@ -125,7 +125,9 @@ func (e *UnknownMembersError) Error() string { return fmt.Sprintf("user %q not f
 type GroupChange struct {
 	Name        string   // empty: stays the same
 	Add, Remove []string // ids of users, at most [MaxMembers] together
-	Attach      func(*sqldb.Batch)
+	// Check refuses the change of a group in a state; nil: none. It is called in the transaction.
+	Check  func(Group) error
+	Attach func(*sqldb.Batch)
 }
 
 // MayProvision fails with [*authority.DeniedError] if the caller lacks a scope that a group gives.
@@ -195,6 +197,9 @@ func (d *Directory) groupWrite(ctx context.Context, g Group, c GroupChange, remo
 			now, err = selectGroup(ctx, tx, g.TenantID, g.ID)
 			if err == nil && len(added(g.Scopes, now.Scopes)) > 0 {
 				return errChanged
+			}
+			if err == nil && c.Check != nil {
+				err = c.Check(now)
 			}
 		}
 		if err == nil && req.Alone {

@@ -127,7 +127,8 @@ func (s *Service) CreateGroup(ctx context.Context, c Client, in Object) (Resourc
 	for _, id := range members {
 		e.join(id)
 	}
-	return s.save(ctx, c, g, external(o), external(o), e)
+	e.externalID = external(o)
+	return s.save(ctx, c, g, e.externalID, e, "")
 }
 
 // checkUsers fails with [*identity.UnknownMembersError] if a user does not exist.
@@ -313,11 +314,12 @@ func (s *Service) changeGroup(ctx context.Context, c Client, id string, match Ma
 			}
 		}
 	}
-	return s.save(ctx, c, g, had, e.externalID, e)
+	return s.save(ctx, c, g, had, e, match)
 }
 
-// save applies an edit to a group, at most [identity.MaxMembers] members in one transaction.
-func (s *Service) save(ctx context.Context, c Client, g identity.Group, had, has string, e *groupEdit) (Resource, error) {
+// save applies an edit to a group with an external id, at most [identity.MaxMembers] members in one
+// transaction. The first of them checks the version again.
+func (s *Service) save(ctx context.Context, c Client, g identity.Group, had string, e *groupEdit, match Match) (Resource, error) {
 	add, remove := sortedIDs(e.add), sortedIDs(e.remove)
 	if len(add)+len(remove) > identity.MaxMembers { // so that a refusal comes before the first step
 		if err := s.checkUsers(ctx, c, add); err != nil {
@@ -325,15 +327,21 @@ func (s *Service) save(ctx context.Context, c Client, g identity.Group, had, has
 		}
 	}
 	for first := true; first || len(add)+len(remove) > 0; first = false {
-		change := identity.GroupChange{Name: e.name}
+		var change identity.GroupChange
+		if e.name != "" && e.name != g.Name {
+			change.Name = e.name
+		}
 		n := min(len(add), identity.MaxMembers)
 		change.Add, add = add[:n], add[n:]
 		n = min(len(remove), identity.MaxMembers-n)
 		change.Remove, remove = remove[:n], remove[n:]
-		if first && has != had {
-			change.Attach = func(b *sqldb.Batch) { c.setExternalID(b, g.ID, has) }
+		if first && e.externalID != had {
+			change.Attach = func(b *sqldb.Batch) { c.setExternalID(b, g.ID, e.externalID) }
 		}
-		if len(change.Add)+len(change.Remove) == 0 && change.Attach == nil && (e.name == "" || e.name == g.Name) {
+		if first && match != "" {
+			change.Check = func(now identity.Group) error { return match.check(c.group(now, had).Version) }
+		}
+		if len(change.Add)+len(change.Remove) == 0 && change.Attach == nil && change.Name == "" {
 			if err := s.directory.MayProvision(ctx, c.TenantID, g); err != nil {
 				return Resource{}, err
 			}
@@ -344,7 +352,7 @@ func (s *Service) save(ctx context.Context, c Client, g identity.Group, had, has
 			return Resource{}, err
 		}
 	}
-	return c.group(g, has), nil
+	return c.group(g, e.externalID), nil
 }
 
 // DeleteGroup deletes a group.
