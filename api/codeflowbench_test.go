@@ -29,16 +29,16 @@ func BenchmarkCodeFlow(b *testing.B) {
 	}
 }
 
-// BenchmarkTokenContents compares sign-ins whose tokens have more in them: configured claims from an
-// attribute and groups, from ten relations and a list of the engine, and authorization details of
-// ten resources, which the engine checks for the code and for the tokens.
+// BenchmarkTokenContents compares sign-ins whose tokens have more in them: configured claims of an
+// attribute and groups; claims of the relations to a resource and a list of ten resources, which the
+// engine answers; and authorization details of ten resources, which the engine checks.
 func BenchmarkTokenContents(b *testing.B) {
 	var details []any
 	for i := range 10 {
 		details = append(details, detail("document", []any{"view"}, []any{fmt.Sprint("d", i)}))
 	}
 	for database, at := range databases {
-		for name, with := range map[string]struct {
+		for name, contents := range map[string]struct {
 			claims  []any
 			request url.Values
 		}{
@@ -51,7 +51,7 @@ func BenchmarkTokenContents(b *testing.B) {
 			"details": {request: asking(b, details...)},
 		} {
 			b.Run(database+"/"+name, func(b *testing.B) {
-				newCodeFlow(b, at(b), 64, with.claims, with.request).run(b)
+				newCodeFlow(b, at(b), 64, contents.claims, contents.request).run(b)
 			})
 		}
 	}

@@ -125,7 +125,8 @@ func (e *UnknownMembersError) Error() string { return fmt.Sprintf("user %q not f
 type GroupChange struct {
 	Name        string   // empty: stays the same
 	Add, Remove []string // ids of users, at most [MaxMembers] together
-	// Check refuses the change of a group in a state; nil: none. It is called in the transaction.
+	// Check is called in the transaction with the group as it is then, and may be called more than
+	// once; its error ends the call. nil: there is no check.
 	Check  func(Group) error
 	Attach func(*sqldb.Batch)
 }
@@ -139,7 +140,7 @@ func (d *Directory) MayProvision(ctx context.Context, tenantID string, g Group) 
 // added twice or removed without being there are no error. It fails with [ErrGroupNotFound],
 // [*UnknownMembersError] for users to add that do not exist, or [ErrLastAdministrator], or with
 // [*authority.DeniedError] for a group with a scope that the caller lacks, even if the change
-// takes rights away.
+// takes rights away, or with the error of the check.
 func (d *Directory) ProvisionGroup(ctx context.Context, tenantID, groupID string, c GroupChange) (Group, error) {
 	for {
 		g, err := d.Group(ctx, tenantID, groupID)

@@ -317,8 +317,8 @@ func (s *Service) changeGroup(ctx context.Context, c Client, id string, match Ma
 	return s.save(ctx, c, g, had, e, match)
 }
 
-// save applies an edit to a group with an external id, at most [identity.MaxMembers] members in one
-// transaction. The first of them checks the version again.
+// save applies an edit to a group, at most [identity.MaxMembers] members in one transaction; the
+// first checks the version again. had is the external id of the group before.
 func (s *Service) save(ctx context.Context, c Client, g identity.Group, had string, e *groupEdit, match Match) (Resource, error) {
 	add, remove := sortedIDs(e.add), sortedIDs(e.remove)
 	if len(add)+len(remove) > identity.MaxMembers { // so that a refusal comes before the first step

@@ -1,4 +1,5 @@
-// Package tracing records the spans of requests with OpenTelemetry. Package otlp exports them.
+// Package tracing records the spans of requests with OpenTelemetry.
+// [stonetown/internal/tracing/otlp] exports them.
 //
 // A [Tracer] starts the span of a request ([Tracer.Request]) or of a background job
 // ([Tracer.Job]). Other packages add a child of the span in their context with [Start],

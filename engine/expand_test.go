@@ -14,12 +14,12 @@ func TestExpandArrowToNoRelation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newFixture(t, engine.Config{ResidentBytes: resident})
 			w.define(`folder
-  aunt [folder, elsewhere, application, audience, group, scope, webhook_subscription]
+  parent [folder, elsewhere, application, audience, group, scope, webhook_subscription]
   viewer [user]
-  reader: aunt->viewer | aunt->absent`)
-			w.write("folder:b#viewer@user:ann", "folder:b#aunt@folder:c", "folder:a#aunt@folder:b")
+  reader: parent->viewer | parent->absent`)
+			w.write("folder:b#viewer@user:ann", "folder:b#parent@folder:c", "folder:a#parent@folder:b")
 			for _, other := range []string{"application", "audience", "group", "scope", "webhook_subscription"} { // the last one has a viewer, too
-				w.write("folder:a#aunt@" + other + ":x")
+				w.write("folder:a#parent@" + other + ":x")
 			}
 			for _, limit := range []int{0, 100} { // at once and in a page
 				tree, err := w.engine.Expand(context.Background(), tenant, engine.ExpandRequest{
