@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/pbkdf2"
 	"crypto/sha256"
+	"crypto/sha512"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -79,6 +80,21 @@ func importUsers(t *testing.T, w *world, c *client) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	p512, err := pbkdf2.Key(sha512.New, "pbkdf2 password", []byte("saltsalt"), 1000, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	moved := c.upload(t, rows(t, object{
+		"email": "p@example.com", "disabled": true,
+		"password_hash": hash("pbkdf2_sha512", "$pbkdf2-sha512$i=1000$"+b64([]byte("saltsalt"))+"$"+b64(p512)),
+	}), nil)
+	equal(t, "a disabled user", ended(t, c, moved.data()["id"]).data()["imported"], 1.0)
+	disabled := c.want(t, 200, "", "GET", usersPath+"?email=p@example.com", nil).list()[0].(map[string]any)
+	equal(t, "state", disabled["state"], "disabled")
+	c.with("").want(t, 403, "user_disabled", "POST", authPath+"/sign-in", object{"email": "p@example.com", "password": "pbkdf2 password"})
+	c.want(t, 200, "", "POST", fmt.Sprint(usersPath, "/", disabled["id"], "/enable"), nil)
+	signIn(t, c, "p@example.com", "pbkdf2 password", "complete")
+	before = len(w.events(t, c, 0))
 	body := rows(t,
 		object{"email": "a@example.com", "name": "A", "email_verified": true, "attributes": object{"x": 1}, "password": "plain password"},
 		object{"email": "b@example.com", "password_hash": hash("bcrypt", string(b)), "groups": []any{"imported", "imported"}},
@@ -128,7 +144,7 @@ func importUsers(t *testing.T, w *world, c *client) {
 	}
 	for email, password := range map[string]string{
 		"a@example.com": "plain password", "b@example.com": "bcrypt password", "c@example.com": "scrypt password",
-		"d@example.com": "pbkdf2 password", "e@example.com": "pbkdf2 password",
+		"d@example.com": "pbkdf2 password", "e@example.com": "pbkdf2 password", "p@example.com": "pbkdf2 password",
 	} {
 		if _, err := d.VerifyPassword(context.Background(), tenant.ID, email, password); err != nil {
 			t.Errorf("%s: %v", email, err)

@@ -72,7 +72,8 @@ type importForm struct {
 		Algorithm string `json:"algorithm"`
 		Value     string `json:"value"`
 	} `json:"password_hash"`
-	Groups []string `json:"groups"`
+	Groups   []string `json:"groups"`
+	Disabled bool     `json:"disabled"`
 }
 
 // ParseImport parses a row of an import, which has the form of a new user.
@@ -82,7 +83,7 @@ func ParseImport(line []byte) (row userimport.Row, failed *userimport.RowError) 
 		return row, rowError(form.Email, err)
 	}
 	var v validation
-	row.NewUser = identity.NewUser{Email: form.Email, EmailVerified: form.EmailVerified, PasswordMustBeReset: form.PasswordMustBeReset}
+	row.NewUser = identity.NewUser{Email: form.Email, EmailVerified: form.EmailVerified, Disabled: form.Disabled, PasswordMustBeReset: form.PasswordMustBeReset}
 	row.Groups = form.Groups
 	v.Text("", "email", form.Email)
 	v.Profile(&row.Profile, form.Name, form.GivenName, form.FamilyName, form.Picture, form.Locale, form.Attributes)

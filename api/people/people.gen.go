@@ -25,6 +25,7 @@ const (
 	Argon2ID     ImportRowPasswordHashAlgorithm = "argon2id"
 	Bcrypt       ImportRowPasswordHashAlgorithm = "bcrypt"
 	Pbkdf2Sha256 ImportRowPasswordHashAlgorithm = "pbkdf2_sha256"
+	Pbkdf2Sha512 ImportRowPasswordHashAlgorithm = "pbkdf2_sha512"
 	Scrypt       ImportRowPasswordHashAlgorithm = "scrypt"
 )
 
@@ -36,6 +37,8 @@ func (e ImportRowPasswordHashAlgorithm) Valid() bool {
 	case Bcrypt:
 		return true
 	case Pbkdf2Sha256:
+		return true
+	case Pbkdf2Sha512:
 		return true
 	case Scrypt:
 		return true
@@ -230,9 +233,12 @@ type ImportRead struct {
 // ImportRow A line.
 type ImportRow struct {
 	// Attributes Free-form, stored for the caller and ignored by checks. At most 16 KiB.
-	Attributes    Attributes `json:"attributes,omitempty"`
-	Email         string     `json:"email"`
-	EmailVerified bool       `json:"email_verified,omitempty"`
+	Attributes Attributes `json:"attributes,omitempty"`
+
+	// Disabled Whether the account is disabled from the start. False by default.
+	Disabled      bool   `json:"disabled,omitempty"`
+	Email         string `json:"email"`
+	EmailVerified bool   `json:"email_verified,omitempty"`
 
 	// FamilyName Of at most 500 bytes; `picture` is an https URL, `locale` a language tag (BCP 47).
 	FamilyName UserText `json:"family_name,omitempty"`

@@ -3,6 +3,7 @@ package password
 import (
 	"crypto/pbkdf2"
 	"crypto/sha256"
+	"crypto/sha512"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ const (
 	Bcrypt       = "bcrypt"        // modular crypt format: $2b$12$…
 	Scrypt       = "scrypt"        // PHC: $scrypt$ln=15,r=8,p=1$salt$hash
 	PBKDF2SHA256 = "pbkdf2_sha256" // Django: pbkdf2_sha256$600000$salt$hash; or PHC: $pbkdf2-sha256$i=600000$salt$hash
+	PBKDF2SHA512 = "pbkdf2_sha512" // PHC: $pbkdf2-sha512$i=210000$salt$hash
 )
 
 // The limits of parameters: verifying one password takes at most about a second and
@@ -48,7 +50,7 @@ func ImportHash(algorithm, value string) (Hash, error) {
 		if cost, err = bcrypt.Cost([]byte(value)); err == nil && (cost > maxBcryptCost || len(value) != 60) {
 			err = ErrUnsupported
 		}
-	case Scrypt, PBKDF2SHA256:
+	case Scrypt, PBKDF2SHA256, PBKDF2SHA512:
 		_, err = parseForeign(value)
 	default:
 		err = ErrUnsupported
@@ -87,7 +89,7 @@ func parseForeign(text string) (d derived, err error) {
 		d.derive = func(password string, size int) ([]byte, error) {
 			return scrypt.Key([]byte(password), salt, 1<<ln, r, p, size)
 		}
-	case len(parts) == 4 && parts[0] == PBKDF2SHA256, len(parts) == 5 && parts[0] == "" && parts[1] == "pbkdf2-sha256":
+	case len(parts) == 4 && parts[0] == PBKDF2SHA256, len(parts) == 5 && parts[0] == "" && (parts[1] == "pbkdf2-sha256" || parts[1] == "pbkdf2-sha512"):
 		rounds, salt := parts[len(parts)-3], []byte(parts[len(parts)-2]) // Django uses the salt as text, not its decoded form
 		if parts[0] == "" {
 			rounds, salt = strings.TrimPrefix(rounds, "i="), decode(string(salt))
@@ -97,8 +99,12 @@ func parseForeign(text string) (d derived, err error) {
 			return d, ErrUnsupported
 		}
 		d.hash = decode(parts[len(parts)-1])
+		digest := sha256.New
+		if parts[1] == "pbkdf2-sha512" {
+			digest = sha512.New
+		}
 		d.derive = func(password string, size int) ([]byte, error) {
-			return pbkdf2.Key(sha256.New, password, salt, iterations, size)
+			return pbkdf2.Key(digest, password, salt, iterations, size)
 		}
 	default:
 		return d, ErrUnsupported

@@ -10,9 +10,10 @@ func TestImportHash(t *testing.T) {
 		algorithm, value, password string
 	}{
 		// The vectors of RFC 7914 §11 and §12, in PHC form, and one of crypt_blowfish.
-		"scrypt": {Scrypt, "$scrypt$ln=14,r=8,p=1$U29kaXVtQ2hsb3JpZGU$cCO9yzr9c0hGHAbNgf046/2o+7qQT44+qbVD9lRdofLVQylVYT8Pz2LUlwUkKpr55h6F3A1lHkDfzwF7RVdYhw", "pleaseletmein"},
-		"pbkdf2": {PBKDF2SHA256, "$pbkdf2-sha256$i=1$c2FsdA$VawEblbjCJ/sFpHCJUS2BflBhSFt3gRl5oudV8INrLxJypzM8Xm2RZkWZLOdd+8xfHG4RbHjC9UJESBB06GXgw", "passwd"},
-		"bcrypt": {Bcrypt, "$2a$05$XXXXXXXXXXXXXXXXXXXXXOAcXxm9kjPGEMsLznoKqmqw7tc8WCx4a", "U*U*U"},
+		"scrypt":              {Scrypt, "$scrypt$ln=14,r=8,p=1$U29kaXVtQ2hsb3JpZGU$cCO9yzr9c0hGHAbNgf046/2o+7qQT44+qbVD9lRdofLVQylVYT8Pz2LUlwUkKpr55h6F3A1lHkDfzwF7RVdYhw", "pleaseletmein"},
+		"pbkdf2":              {PBKDF2SHA256, "$pbkdf2-sha256$i=1$c2FsdA$VawEblbjCJ/sFpHCJUS2BflBhSFt3gRl5oudV8INrLxJypzM8Xm2RZkWZLOdd+8xfHG4RbHjC9UJESBB06GXgw", "passwd"},
+		"pbkdf2 with SHA-512": {PBKDF2SHA512, "$pbkdf2-sha512$i=1$c2FsdA$hn9wzxreAs/zdSWZo6U9xK80x6ZpgVrl1RNVThyM8lLALUcKKFoFAbrZmb/pQ8CPBQI119aLHaVeY/c7YKV/zg", "password"},
+		"bcrypt":              {Bcrypt, "$2a$05$XXXXXXXXXXXXXXXXXXXXXOAcXxm9kjPGEMsLznoKqmqw7tc8WCx4a", "U*U*U"},
 	} {
 		h, err := ImportHash(c.algorithm, c.value)
 		if err != nil {
@@ -40,6 +41,7 @@ func TestImportHash(t *testing.T) {
 		{Argon2id, "$argon2id$v=19$m=1048576,t=64,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc"},
 		{Scrypt, "$scrypt$ln=-1,r=8,p=1$c2FsdA$cCO9yzr9c0hGHAbNgf045w"},
 		{PBKDF2SHA256, "pbkdf2_sha256$99999999$salt$cCO9yzr9c0hGHAbNgf045w"},
+		{PBKDF2SHA512, "$pbkdf2-sha512$i=99999999$c2FsdA$cCO9yzr9c0hGHAbNgf045w"},
 		{PBKDF2SHA256, "pbkdf2_sha256$x$salt$cCO9yzr9c0hGHAbNgf045w"},
 		{PBKDF2SHA256, "$$$$"},
 	} {
