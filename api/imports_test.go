@@ -65,7 +65,6 @@ func ended(t testing.TB, c *client, id any) answer {
 func importUsers(t *testing.T, w *world, c *client) {
 	crew := group(t, c, "imported")
 	c.want(t, 201, "", "POST", usersPath, object{"email": "taken@example.com"})
-	before := len(w.events(t, c, 0))
 	hash := func(algorithm, value string) object { return object{"algorithm": algorithm, "value": value} }
 	b, err := bcrypt.GenerateFromPassword([]byte("bcrypt password"), bcrypt.MinCost)
 	if err != nil {
@@ -94,7 +93,7 @@ func importUsers(t *testing.T, w *world, c *client) {
 	c.with("").want(t, 403, "user_disabled", "POST", authPath+"/sign-in", object{"email": "p@example.com", "password": "pbkdf2 password"})
 	c.want(t, 200, "", "POST", fmt.Sprint(usersPath, "/", disabled["id"], "/enable"), nil)
 	signIn(t, c, "p@example.com", "pbkdf2 password", "complete")
-	before = len(w.events(t, c, 0))
+	before := len(w.events(t, c, 0))
 	body := rows(t,
 		object{"email": "a@example.com", "name": "A", "email_verified": true, "attributes": object{"x": 1}, "password": "plain password"},
 		object{"email": "b@example.com", "password_hash": hash("bcrypt", string(b)), "groups": []any{"imported", "imported"}},
