@@ -7,6 +7,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,9 +16,12 @@ import (
 	"golang.org/x/crypto/scrypt"
 )
 
-// ErrUnsupported is returned for a hash of an unknown algorithm, for a malformed one, and for
-// one with parameters beyond the limits.
-var ErrUnsupported = errors.New("not a password hash of a supported algorithm, or its parameters exceed the limits")
+// ErrUnsupported is wrapped by the errors of [ImportHash], which state the form and the limits of
+// the algorithm, and do not quote the hash.
+var ErrUnsupported = errors.New("not a supported password hash")
+
+// errForeign is returned for a stored hash that cannot be read.
+var errForeign = errors.New("password: foreign hash cannot be read")
 
 // The algorithms of hashes that can be imported.
 const (
@@ -27,38 +32,79 @@ const (
 	PBKDF2SHA512 = "pbkdf2_sha512" // PHC: $pbkdf2-sha512$i=210000$salt$hash
 )
 
-// The limits of parameters: verifying one password takes at most about a second and
+// The limits of parameters: verifying one password takes little more than a second and
 // 256 MiB with every algorithm.
 const (
-	maxArgonMemory      = 256 << 10 // KiB
-	maxArgonWork        = 1 << 20   // KiB times passes
-	maxArgonLanes       = 16
-	maxBcryptCost       = 14
-	maxScryptMemory     = 256 << 20 // bytes times lanes; x/crypto computes the lanes one after another
-	maxPBKDF2Iterations = 5_000_000
-	maxHashSize         = 128 // bytes
+	maxArgonMemory  = 256 << 10 // KiB
+	maxArgonWork    = 1 << 20   // KiB times passes
+	maxArgonLanes   = 16
+	maxBcryptCost   = 14
+	maxScryptMemory = 256 << 20 // bytes times lanes; x/crypto computes the lanes one after another
+	maxPBKDF2Work   = 5_000_000 // rounds of HMAC-SHA-256; each block of output takes all of them (RFC 8018 §5.2)
+	maxHashSize     = 128       // bytes
+
+	// sha512Rounds is the cost of a round of HMAC-SHA-512 in rounds of HMAC-SHA-256, on processors
+	// with instructions for SHA-256.
+	sha512Rounds = 4
 )
 
-// ImportHash validates a hash that another system made. It fails with [ErrUnsupported].
+// supported are the algorithms of hashes that can be imported, with their forms and limits for
+// error messages.
+var supported = map[string]string{
+	Argon2id: fmt.Sprintf("a PHC string $argon2id$v=19$… with a salt of at least 8 bytes, a hash of 16 to %d bytes, at most %d KiB, at most %d KiB times passes, and at most %d lanes",
+		maxHashSize, maxArgonMemory, maxArgonWork, maxArgonLanes),
+	Bcrypt: fmt.Sprintf("60 characters such as $2b$12$…, with a cost of at most %d", maxBcryptCost),
+	Scrypt: fmt.Sprintf("a PHC string $scrypt$ln=15,r=8,p=1$… with a hash of 16 to %d bytes, and at most %d bytes of memory times lanes",
+		maxHashSize, maxScryptMemory),
+	PBKDF2SHA256: fmt.Sprintf("pbkdf2_sha256$… or a PHC string $pbkdf2-sha256$i=…$… with a hash of 16 to %d bytes, and at most %d iterations times blocks of 32 bytes of the hash",
+		maxHashSize, maxPBKDF2Work),
+	PBKDF2SHA512: fmt.Sprintf("a PHC string $pbkdf2-sha512$i=…$… with a hash of 16 to %d bytes, and at most %d iterations times blocks of 64 bytes of the hash",
+		maxHashSize, maxPBKDF2Work/sha512Rounds),
+}
+
+// ImportHash validates a hash that another system made. Its errors wrap [ErrUnsupported].
 func ImportHash(algorithm, value string) (Hash, error) {
+	form, known := supported[algorithm]
+	if !known {
+		return "", fmt.Errorf("%w: the algorithm must be one of %s", ErrUnsupported, strings.Join(slices.Sorted(maps.Keys(supported)), ", "))
+	}
 	var err error
-	switch algorithm {
-	case Argon2id:
+	switch actual := algorithmOf(value); {
+	case actual != "" && actual != algorithm:
+		return "", fmt.Errorf("%w: the algorithm is %s, but the value is a hash of %s", ErrUnsupported, algorithm, actual)
+	case actual == "":
+		err = errForeign
+	case actual == Argon2id:
 		_, err = parsePHC(value)
-	case Bcrypt:
+	case actual == Bcrypt:
 		var cost int
 		if cost, err = bcrypt.Cost([]byte(value)); err == nil && (cost > maxBcryptCost || len(value) != 60) {
-			err = ErrUnsupported
+			err = errForeign
 		}
-	case Scrypt, PBKDF2SHA256, PBKDF2SHA512:
-		_, err = parseForeign(value)
 	default:
-		err = ErrUnsupported
+		_, err = parseForeign(value)
 	}
 	if err != nil {
-		return "", ErrUnsupported
+		return "", fmt.Errorf("%w: a value of %s must be %s", ErrUnsupported, algorithm, form)
 	}
 	return Hash(value), nil
+}
+
+// algorithmOf returns the algorithm that the beginning of a hash names, or an empty string.
+func algorithmOf(value string) string {
+	for _, known := range []struct{ prefix, algorithm string }{
+		{"$argon2id$", Argon2id},
+		{"$2", Bcrypt},
+		{"$scrypt$", Scrypt},
+		{"pbkdf2_sha256$", PBKDF2SHA256},
+		{"$pbkdf2-sha256$", PBKDF2SHA256},
+		{"$pbkdf2-sha512$", PBKDF2SHA512},
+	} {
+		if strings.HasPrefix(value, known.prefix) {
+			return known.algorithm
+		}
+	}
+	return ""
 }
 
 // derived is a parsed hash and the function that derives it from a password.
@@ -73,7 +119,7 @@ func parseForeign(text string) (d derived, err error) {
 	decode := func(s string) []byte {
 		b, decodeErr := base64.RawStdEncoding.DecodeString(strings.ReplaceAll(strings.TrimRight(s, "="), ".", "+"))
 		if decodeErr != nil {
-			err = ErrUnsupported
+			err = errForeign
 		}
 		return b
 	}
@@ -82,7 +128,7 @@ func parseForeign(text string) (d derived, err error) {
 		var ln, r, p int
 		if n, _ := fmt.Sscanf(parts[2], "ln=%d,r=%d,p=%d", &ln, &r, &p); n != 3 || ln < 1 || ln > 30 || r < 1 || p < 1 || p > 16 || r > 64 ||
 			128*int64(r)*int64(p)<<ln > maxScryptMemory {
-			return d, ErrUnsupported
+			return d, errForeign
 		}
 		salt := decode(parts[3])
 		d.hash = decode(parts[4])
@@ -95,22 +141,25 @@ func parseForeign(text string) (d derived, err error) {
 			rounds, salt = strings.TrimPrefix(rounds, "i="), decode(string(salt))
 		}
 		iterations, convErr := strconv.Atoi(rounds)
-		if convErr != nil || iterations < 1 || iterations > maxPBKDF2Iterations {
-			return d, ErrUnsupported
+		if convErr != nil || iterations < 1 || iterations > maxPBKDF2Work {
+			return d, errForeign
 		}
 		d.hash = decode(parts[len(parts)-1])
-		digest := sha256.New
+		digest, block, cost := sha256.New, sha256.Size, 1
 		if parts[1] == "pbkdf2-sha512" {
-			digest = sha512.New
+			digest, block, cost = sha512.New, sha512.Size, sha512Rounds
+		}
+		if blocks := (len(d.hash) + block - 1) / block; iterations*blocks*cost > maxPBKDF2Work { // at most 128 bytes, below
+			return d, errForeign
 		}
 		d.derive = func(password string, size int) ([]byte, error) {
 			return pbkdf2.Key(digest, password, salt, iterations, size)
 		}
 	default:
-		return d, ErrUnsupported
+		return d, errForeign
 	}
 	if len(d.hash) < 16 || len(d.hash) > maxHashSize {
-		err = ErrUnsupported
+		err = errForeign
 	}
 	return d, err
 }
