@@ -27,11 +27,12 @@ const order = `
 	internal/id, internal/seal, internal/sqldb < internal/jobs;
 	internal/sqldb < internal/groupcommit, internal/rotation;
 	internal/seal, internal/sqldb < internal/tenantkeys;
+	internal/jobs < internal/masterkey;
 	internal/document, internal/groupcommit, internal/jobs < internal/eventlog;
 	internal/groupcommit, internal/jobs < internal/idempotency, internal/notify, internal/ratelimit;
 	internal/eventlog, internal/rotation < internal/samlkeys;
 	internal/document, internal/fair, internal/geo, internal/jwks, internal/lease, internal/outbound, internal/text,
-	internal/idempotency, internal/notify, internal/ratelimit, internal/samlkeys, internal/tenantkeys < internal;
+	internal/idempotency, internal/notify, internal/ratelimit, internal/samlkeys, internal/masterkey, internal/tenantkeys < internal;
 
 	# Revisioned tuples know no schema, and the schema knows no tuples:
 	# the two meet in the engine, which knows no store.

@@ -16,6 +16,7 @@ import (
 	"stonetown/internal/eventlog"
 	"stonetown/internal/idempotency"
 	"stonetown/internal/jobs"
+	"stonetown/internal/masterkey"
 	"stonetown/internal/ratelimit"
 	"stonetown/internal/samlkeys"
 	"stonetown/internal/sqldb"
@@ -48,6 +49,7 @@ func migrations() []sqldb.Migrations {
 		ratelimit.Migrations(),
 		samlkeys.Migrations(),
 		tenantkeys.Migrations(),
+		masterkey.Migrations(),
 		webhooks.Migrations(),
 	}
 }

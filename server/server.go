@@ -44,6 +44,7 @@ import (
 	"stonetown/internal/geo"
 	"stonetown/internal/idempotency"
 	"stonetown/internal/jobs"
+	"stonetown/internal/masterkey"
 	"stonetown/internal/notify"
 	"stonetown/internal/outbound"
 	"stonetown/internal/ratelimit"
@@ -74,7 +75,8 @@ const storeTime = 15 * time.Second
 type Config struct {
 	// Database is opened, and its tables are brought up to date.
 	Database sqldb.Config
-	// MasterKey encrypts secrets in the database.
+	// MasterKey encrypts secrets in the database. Its others decrypt them as well, and what is
+	// encrypted under them is encrypted again ([masterkey.Rotation]).
 	MasterKey *seal.Key
 	// Mail and Texts send the messages to users.
 	Mail  notify.Mailer
@@ -188,7 +190,8 @@ func Migrate(ctx context.Context, db *sqldb.DB) error {
 }
 
 // Open opens the database and composes the services. It fails with [seal.ErrWrongKey] if the
-// secrets in the database were encrypted with another master key.
+// secrets in the database were encrypted with another master key, or with the errors of
+// [masterkey.Open].
 func Open(ctx context.Context, c Config) (_ *Server, err error) {
 	if c.MasterKey == nil || c.Mail == nil || c.Texts == nil || c.BreachedPasswords == nil || c.GeoIP == nil || c.Outbound == nil || c.Logger == nil {
 		return nil, errors.New("server: Config.MasterKey, Mail, Texts, BreachedPasswords, GeoIP, Outbound and Logger are required")
@@ -212,6 +215,9 @@ func Open(ctx context.Context, c Config) (_ *Server, err error) {
 		return nil, err
 	}
 	if err = Migrate(ctx, s.DB); err != nil {
+		return nil, err
+	}
+	if c.MasterKey, err = masterkey.Open(ctx, s.DB, c.MasterKey, c.Clock()); err != nil {
 		return nil, err
 	}
 	if err = s.compose(c); err != nil {
@@ -371,7 +377,7 @@ func (s *Server) compose(c Config) (err error) {
 		},
 	}
 	s.loops = []func(context.Context){
-		keys.Run, limits.Run, events.Run, samlKeys.Run, s.Leases.Run, s.store.Run, s.Authn.Run, importer.Run, s.Jobs.Run, s.Connections.Run, signIns.Run, s.Webhooks.Run, s.Organizations.Run, s.Management.Run,
+		masterkey.Rotation{DB: s.DB, Key: sealer, Logger: c.Logger}.Run, keys.Run, limits.Run, events.Run, samlKeys.Run, s.Leases.Run, s.store.Run, s.Authn.Run, importer.Run, s.Jobs.Run, s.Connections.Run, signIns.Run, s.Webhooks.Run, s.Organizations.Run, s.Management.Run,
 		func(ctx context.Context) { s.OAuth.Run(ctx, c.Logger) },
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 
 	"stonetown/identity/password/breached"
 	"stonetown/internal/geo"
+	"stonetown/internal/masterkey"
 	"stonetown/internal/notify"
 	"stonetown/internal/outbound"
 	"stonetown/internal/seal"
@@ -83,6 +84,9 @@ func openServer(ctx context.Context, config Config, c server.Config) (*server.Se
 	s, err := server.Open(ctx, c)
 	if errors.Is(err, seal.ErrWrongKey) {
 		return nil, fmt.Errorf("%s is not the master key of this database: %w", config.MasterKeyFile, err)
+	}
+	if errors.Is(err, masterkey.ErrRetired) || errors.Is(err, masterkey.ErrMissing) {
+		return nil, fmt.Errorf("%s: %w", config.MasterKeyFile, err)
 	}
 	return s, err
 }

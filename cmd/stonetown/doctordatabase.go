@@ -12,6 +12,7 @@ import (
 
 	"stonetown/controlplane"
 	"stonetown/controlplane/transfer"
+	"stonetown/internal/masterkey"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
 )
@@ -77,9 +78,16 @@ func examineKey(ctx context.Context, config Config, db *sqldb.DB, f *findings) {
 	case len(tenants) == 0:
 		f.warn("run stonetown bootstrap", "there is no tenant yet")
 	default:
-		err := transfer.CheckKey(ctx, db, key, tenants[0].ID)
+		if len(key.Others()) > 0 {
+			f.warn("run stonetown keys status", "%s has %d master keys: a rotation is not finished", config.MasterKeyFile, len(key.Others())+1)
+		}
+		if _, err = masterkey.Load(ctx, db, key); err == nil {
+			err = transfer.CheckKey(ctx, db, key, tenants[0].ID)
+		}
 		if errors.Is(err, seal.ErrWrongKey) {
 			f.problem("use the key that was there when the database was made", "%s is not the master key of this database", config.MasterKeyFile)
+		} else if errors.Is(err, masterkey.ErrRetired) {
+			f.problem("use the key that replaced it", "%s: %v", config.MasterKeyFile, err)
 		} else if err != nil {
 			f.problem("restore the database from a backup", "a signing key cannot be read: %v", err)
 		} else {

@@ -11,6 +11,7 @@ import (
 	"filippo.io/age"
 
 	"stonetown/controlplane"
+	"stonetown/internal/masterkey"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
 	"stonetown/internal/tenantkeys"
@@ -79,22 +80,35 @@ func describe(ctx context.Context, tx *sqldb.Tx, from Deployment, tenantID strin
 	if t.State != controlplane.TenantActive && t.State != controlplane.TenantSuspended {
 		return header{}, &controlplane.StateError{State: t.State}
 	}
-	earlier, err := tenantkeys.Read(ctx, tx, from.MasterKey, tenantID)
+	master, err := masterkey.Load(ctx, tx, from.MasterKey)
 	if err != nil {
 		return header{}, err
 	}
-	if err := CheckKey(ctx, tx, from.MasterKey.WithImported(keyring(earlier)), tenantID); err != nil {
+	earlier, err := tenantkeys.Read(ctx, tx, master, tenantID)
+	if err != nil {
+		return header{}, err
+	}
+	if err := CheckKey(ctx, tx, master.WithImported(keyring(earlier)), tenantID); err != nil {
 		return header{}, err
 	}
 	h := header{
 		Format: format, Version: formatVersion, Product: from.Product, ExportedAt: from.now().UnixMicro(),
 		Tenant: tenant{ID: t.ID, Slug: t.Slug, Name: t.Name, BaseURL: t.BaseURL, Environment: string(t.Environment), RateLimits: t.RateLimits.Text()},
 	}
-	own := from.MasterKey.Tenant(tenantID)
 	keys := earlier
-	if !slices.ContainsFunc(earlier, func(k *seal.TenantKey) bool { return k.ID() == own.ID() }) {
-		keys = append(keys, own) // else the tenant has returned to a deployment with this master key
+	add := func(own *seal.TenantKey) {
+		// A tenant that has returned to a deployment with this key has it.
+		if !slices.ContainsFunc(keys, func(k *seal.TenantKey) bool { return k.ID() == own.ID() }) {
+			keys = append(keys, own)
+		}
 	}
+	if len(earlier) == 0 {
+		add(master.Root().Tenant(tenantID)) // the first key is that of derived values
+	}
+	for _, key := range master.Others() {
+		add(key.Tenant(tenantID))
+	}
+	add(master.Tenant(tenantID))
 	for _, k := range keys {
 		h.Keys = append(h.Keys, key{k.ID().String(), k.Bytes()})
 	}

@@ -8,27 +8,67 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
+
+// MaxKeys is how many keys a file of master keys may have.
+const MaxKeys = 8
 
 // ReadKeyFile reads a master key from a file that holds KeySize bytes in
 // standard base64, with or without a final newline.
 // `head -c 32 /dev/urandom | base64` makes one.
+//
+// During a rotation the file has a key on each line, at most [MaxKeys]. The first one is
+// returned, with the rest as its others.
 func ReadKeyFile(path string) (*Key, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("seal: reading master key: %w", err)
 	}
-	raw, err := base64.StdEncoding.Strict().DecodeString(strings.TrimSpace(string(text)))
-	if err != nil {
-		// The decoder's error would quote the file.
-		return nil, fmt.Errorf("seal: %s does not hold a master key in base64", path)
+	var keys []*Key
+	for line := range strings.Lines(strings.TrimSpace(string(text))) {
+		raw, err := base64.StdEncoding.Strict().DecodeString(strings.TrimSpace(line))
+		if err != nil {
+			// The decoder's error would quote the file.
+			return nil, fmt.Errorf("seal: %s does not hold a master key in base64", path)
+		}
+		key, err := NewKey(raw)
+		if err != nil {
+			return nil, fmt.Errorf("%w, in %s", err, path)
+		}
+		if slices.ContainsFunc(keys, func(k *Key) bool { return k.id == key.id }) {
+			return nil, fmt.Errorf("seal: %s has the master key %s twice", path, key.id)
+		}
+		keys = append(keys, key)
 	}
-	key, err := NewKey(raw)
-	if err != nil {
-		return nil, fmt.Errorf("%w, in %s", err, path)
+	switch {
+	case len(keys) == 0:
+		return nil, fmt.Errorf("seal: %s is empty, want a master key in base64", path)
+	case len(keys) > MaxKeys:
+		return nil, fmt.Errorf("seal: %s has %d master keys, at most %d are allowed", path, len(keys), MaxKeys)
 	}
-	return key, nil
+	return keys[0].WithOthers(keys[1:]...), nil
+}
+
+// WriteKeyFile replaces the keys in a file, of which the first one seals. Readers get all of the
+// old content or all of the new one, also after a crash.
+func WriteKeyFile(path string, keys ...*Key) error {
+	temporary, err := writeKeys(path, keys)
+	if err != nil {
+		return fmt.Errorf("seal: writing master keys: %w", err)
+	}
+	if err := os.Rename(temporary, path); err != nil {
+		return errors.Join(fmt.Errorf("seal: writing master keys: %w", err), os.Remove(temporary))
+	}
+	return nil
+}
+
+// GenerateKey returns a fresh key.
+func GenerateKey() (*Key, error) {
+	raw := make([]byte, KeySize)
+	rand.Read(raw)
+	return NewKey(raw)
 }
 
 // OpenKeyFile is ReadKeyFile that first creates the file, with a fresh key and
@@ -49,18 +89,32 @@ func createKeyFile(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	// CreateTemp makes files that only their owner may read.
-	f, err := os.CreateTemp(filepath.Dir(path), ".master-key-*")
+	key, err := GenerateKey()
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name())
-	raw := make([]byte, KeySize)
-	rand.Read(raw)
-	_, err = f.WriteString(base64.StdEncoding.EncodeToString(raw) + "\n")
-	// Synced, because sealed values may otherwise reach the disk before their key.
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+	temporary, err := writeKeys(path, []*Key{key})
+	if err != nil {
 		return err
 	}
-	return os.Link(f.Name(), path)
+	defer os.Remove(temporary)
+	return os.Link(temporary, path)
+}
+
+// writeKeys writes keys to a new file beside path and returns its name.
+func writeKeys(path string, keys []*Key) (temporary string, err error) {
+	// CreateTemp makes files that only their owner may read.
+	f, err := os.CreateTemp(filepath.Dir(path), ".master-key-*")
+	if err != nil {
+		return "", err
+	}
+	for _, key := range keys {
+		_, werr := f.WriteString(base64.StdEncoding.EncodeToString(key.raw) + "\n")
+		err = errors.Join(err, werr)
+	}
+	// Synced, because sealed values may otherwise reach the disk before their key.
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(f.Name()))
+	}
+	return f.Name(), nil
 }

@@ -2,7 +2,7 @@
 // private signing keys of tenants, and the secrets of other systems that the
 // product has to present again and therefore cannot hash.
 //
-// A [Key] is the deployment's one master key, 32 random bytes in a file that is
+// A [Key] is the deployment's master key, 32 random bytes in a file that is
 // kept apart from the database, so that neither a copy of the database nor of
 // the file is enough. Every tenant has a key of its own, which is derived from it
 // ([TenantKey]). Sealing is AES-256-GCM under the key of the tenant, with a random
@@ -13,6 +13,11 @@
 //
 // The key id is derived from the master key. It distinguishes a value that was sealed under
 // another key, which is a mistake of the operator, from one that is damaged or was moved.
+//
+// While the master key is rotated (internal/masterkey), a process has several: the first one seals,
+// and all of them open ([Key.WithOthers]). Sealed values are sealed again then. Values that are
+// derived ([Key.Derive], [Key.DeriveFor]) must not change, so they derive from the root of the
+// deployment, a key that stays the same ([Key.WithRoot]).
 //
 // A tenant that came from another deployment brings the key that it had there. Its old values
 // carry the key id of that deployment, and open with that key ([ImportedKeys]); new ones are sealed
@@ -50,6 +55,8 @@ type Key struct {
 	raw      []byte
 	id       KeyID
 	tenants  *lru.Cache[string, *TenantKey]
+	others   []*Key // which open as well
+	root     *Key   // of derived values; nil: this key
 	imported ImportedKeys
 }
 
@@ -66,13 +73,45 @@ func NewKey(raw []byte) (*Key, error) {
 		return nil, fmt.Errorf("seal: %w", err)
 	}
 	k := &Key{raw: bytes.Clone(raw), tenants: tenants, imported: none{}}
-	copy(k.id[:], k.Derive("key id"))
+	copy(k.id[:], derive(k.raw, "key id"))
 	return k, nil
+}
+
+// ID returns the id of the key.
+func (k *Key) ID() KeyID { return k.id }
+
+// Bytes returns the secret itself.
+func (k *Key) Bytes() []byte { return bytes.Clone(k.raw) }
+
+// WithOthers returns the key that also opens what was sealed under other keys of the deployment.
+func (k *Key) WithOthers(others ...*Key) *Key {
+	with := *k
+	with.others = others
+	return &with
+}
+
+// Others returns the keys of [Key.WithOthers].
+func (k *Key) Others() []*Key { return k.others }
+
+// WithRoot returns the key whose derived values depend on another one, the root.
+func (k *Key) WithRoot(root *Key) *Key {
+	with := *k
+	with.root = root
+	return &with
+}
+
+// Root returns the key on which derived values depend: that of [Key.WithRoot], or else the key
+// itself.
+func (k *Key) Root() *Key {
+	if k.root != nil {
+		return k.root
+	}
+	return k
 }
 
 // Derive returns KeySize bytes for one purpose of the deployment other than sealing, always the
 // same ones. For those of a tenant there is [Key.DeriveFor].
-func (k *Key) Derive(purpose string) []byte { return derive(k.raw, purpose) }
+func (k *Key) Derive(purpose string) []byte { return derive(k.Root().raw, purpose) }
 
 // derive returns KeySize bytes, of which nothing can be learned about the key or what it derives
 // for another purpose (HKDF-Expand, RFC 5869 §2.3).
@@ -99,6 +138,11 @@ func (k *Key) Open(tenant, id string, sealed []byte) ([]byte, error) {
 	}
 	if of == k.id {
 		return k.Tenant(tenant).open(id, sealed)
+	}
+	for _, other := range k.others {
+		if of == other.id {
+			return other.Tenant(tenant).open(id, sealed)
+		}
 	}
 	keys, err := k.imported.Keys(tenant)
 	if err != nil {

@@ -31,6 +31,19 @@ func ParseKeyID(text string) (id KeyID, err error) {
 	return KeyID(raw), nil
 }
 
+// Range returns the limits of all values that are sealed under the master key: low <= sealed < high,
+// in the order of bytes.
+func (id KeyID) Range() (low, high []byte) {
+	low = append([]byte{version}, id[:]...)
+	high = bytes.Clone(low)
+	for i := len(high) - 1; ; i-- { // ends at the version at the latest, which is below 255
+		high[i]++
+		if high[i] != 0 {
+			return low, high
+		}
+	}
+}
+
 // keyID returns the id in a sealed value; ok is false if the value is damaged.
 func keyID(sealed []byte) (id KeyID, ok bool) {
 	if len(sealed) < headSize+nonceSize+tagSize || sealed[0] != version {
@@ -95,7 +108,7 @@ func (k *Key) Tenant(tenant string) *TenantKey {
 	if key, ok := k.tenants.Get(tenant); ok {
 		return key
 	}
-	key, err := NewTenantKey(k.id, k.Derive("tenant "+tenant))
+	key, err := NewTenantKey(k.id, derive(k.raw, "tenant "+tenant))
 	if err != nil {
 		panic(err) // only of another size
 	}
@@ -128,7 +141,7 @@ func (k *Key) DeriveFor(tenant, purpose string) ([]byte, error) {
 	if len(keys) > 0 {
 		return derive(keys[0].raw, purpose), nil
 	}
-	return derive(k.Tenant(tenant).raw, purpose), nil
+	return derive(k.Root().Tenant(tenant).raw, purpose), nil
 }
 
 // none is the [ImportedKeys] of a deployment in which all tenants were created.
