@@ -52,8 +52,8 @@ type Config struct {
 	DatabaseConns int `yaml:"database_conns" env:"DATABASE_CONNS"`
 
 	// MasterKeyFile has the key that encrypts secrets in the database: 32 random bytes in
-	// base64. Without it the secrets are lost. All processes need the same key. Default:
-	// master.key in DataDir.
+	// base64. Without it the secrets are lost. All processes need the same key. During a rotation
+	// the file has a key on each line (stonetown keys). Default: master.key in DataDir.
 	MasterKeyFile string `yaml:"master_key_file" env:"MASTER_KEY_FILE"`
 
 	// LeaseListen is the host:port on which this process answers the other processes on the same

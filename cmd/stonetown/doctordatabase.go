@@ -81,16 +81,22 @@ func examineKey(ctx context.Context, config Config, db *sqldb.DB, f *findings) {
 		if len(key.Others()) > 0 {
 			f.warn("run stonetown keys status", "%s has %d master keys: a rotation is not finished", config.MasterKeyFile, len(key.Others())+1)
 		}
-		if _, err = masterkey.Load(ctx, db, key); err == nil {
+		_, loaded := masterkey.Load(ctx, db, key)
+		if loaded == nil {
 			err = transfer.CheckKey(ctx, db, key, tenants[0].ID)
 		}
-		if errors.Is(err, seal.ErrWrongKey) {
+		switch {
+		case errors.Is(errors.Join(loaded, err), seal.ErrWrongKey):
 			f.problem("use the key that was there when the database was made", "%s is not the master key of this database", config.MasterKeyFile)
-		} else if errors.Is(err, masterkey.ErrRetired) {
-			f.problem("use the key that replaced it", "%s: %v", config.MasterKeyFile, err)
-		} else if err != nil {
+		case errors.Is(loaded, masterkey.ErrRetired):
+			f.problem("use the key that replaced it", "%s: %v", config.MasterKeyFile, loaded)
+		case errors.Is(loaded, masterkey.ErrMissing):
+			f.problem("put the key back, or restart the server if its rotation is finished", "%s: %v", config.MasterKeyFile, loaded)
+		case loaded != nil:
+			f.problem("start the server, or run stonetown migrate", "the tables cannot be read: %v", loaded)
+		case err != nil:
 			f.problem("restore the database from a backup", "a signing key cannot be read: %v", err)
-		} else {
+		default:
 			f.fine("the master key is that of this database")
 		}
 	}

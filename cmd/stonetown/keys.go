@@ -17,7 +17,7 @@ func keysCommand(environ []string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keys",
 		Short: "Replace the master key",
-		Long: `Replaces the master key of a deployment while it is in service.
+		Long: `Replaces the master key of a deployment. Each step takes effect when a process starts.
 
 A key file may have several master keys, one on each line: the first one encrypts,
 and all of them decrypt.`,
@@ -34,7 +34,7 @@ func keysStatusCommand(environ []string) *cobra.Command {
 values in the database that are encrypted under each. It reads all of these values.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withKeys(cmd, environ, func(_ context.Context, _ Config, _ *sqldb.DB, _ *seal.Key, uses []masterkey.Use) error {
+			return withKeys(cmd, environ, func(_ Config, _ *sqldb.DB, _ *seal.Key, uses []masterkey.Use) error {
 				printKeys(cmd.OutOrStdout(), uses)
 				return nil
 			})
@@ -57,7 +57,7 @@ to do before the command is run again. It changes nothing else.
   3. When no value is left under the old key, it is removed from the file.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withKeys(cmd, environ, func(_ context.Context, config Config, db *sqldb.DB, key *seal.Key, uses []masterkey.Use) error {
+			return withKeys(cmd, environ, func(config Config, db *sqldb.DB, key *seal.Key, uses []masterkey.Use) error {
 				keys, text, err := nextKeys(key, uses, db.Dialect() == sqldb.SQLite)
 				if err != nil {
 					return err
@@ -75,20 +75,17 @@ to do before the command is run again. It changes nothing else.
 }
 
 // withKeys reads the key file and describes its keys.
-func withKeys(cmd *cobra.Command, environ []string, run func(context.Context, Config, *sqldb.DB, *seal.Key, []masterkey.Use) error) error {
+func withKeys(cmd *cobra.Command, environ []string, run func(Config, *sqldb.DB, *seal.Key, []masterkey.Use) error) error {
 	return withReader(cmd, environ, func(ctx context.Context, config Config, db *sqldb.DB) error {
 		key, err := seal.ReadKeyFile(config.MasterKeyFile)
 		if err != nil {
 			return err
 		}
-		if _, err := masterkey.Load(ctx, db, key); err != nil {
-			return fmt.Errorf("%s: %w", config.MasterKeyFile, err)
-		}
 		uses, err := masterkey.Status(ctx, db, key)
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w", config.MasterKeyFile, err)
 		}
-		return run(ctx, config, db, key, uses)
+		return run(config, db, key, uses)
 	})
 }
 
@@ -99,7 +96,7 @@ func printKeys(w io.Writer, uses []masterkey.Use) {
 		case u.Retired:
 			state = "was replaced"
 		case !u.InFile:
-			state = "is missing in the file"
+			state = "is not in the file"
 		case i == 0 && !u.Known:
 			state = "encrypts after a restart"
 		case i == 0:
@@ -135,6 +132,9 @@ func nextKeys(key *seal.Key, uses []masterkey.Use, oneProcess bool) (keys []*sea
 			keys = append([]*seal.Key{other, key}, others[:i]...)
 			return append(keys, others[i+1:]...), fmt.Sprintf("the key %s encrypts from now on. Give the file to all processes and restart them; they encrypt all values again. Then run this command again.", other.ID()), nil
 		}
+	}
+	if !uses[0].Newest {
+		return nil, "", errors.New("the first key of the file was replaced by another one of its keys, which must be the first one")
 	}
 	for i := range others {
 		if u := uses[i+1]; u.Values > 0 {

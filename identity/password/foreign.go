@@ -82,7 +82,11 @@ func ImportHash(algorithm, value string) (Hash, error) {
 			err = errForeign
 		}
 	default:
-		_, err = parseForeign(value)
+		// Only here, so that hashes from imports with other limits still verify.
+		var d derived
+		if d, err = parseForeign(value); err == nil && d.work > maxPBKDF2Work {
+			err = errForeign
+		}
 	}
 	if err != nil {
 		return "", fmt.Errorf("%w: a value of %s must be %s", ErrUnsupported, algorithm, form)
@@ -110,6 +114,7 @@ func algorithmOf(value string) string {
 // derived is a parsed hash and the function that derives it from a password.
 type derived struct {
 	hash   []byte
+	work   int // of PBKDF2, at most maxPBKDF2Work in an import
 	derive func(password string, size int) ([]byte, error)
 }
 
@@ -149,9 +154,8 @@ func parseForeign(text string) (d derived, err error) {
 		if parts[1] == "pbkdf2-sha512" {
 			digest, block, cost = sha512.New, sha512.Size, sha512Rounds
 		}
-		if blocks := (len(d.hash) + block - 1) / block; iterations*blocks*cost > maxPBKDF2Work { // at most 128 bytes, below
-			return d, errForeign
-		}
+		blocks := (len(d.hash) + block - 1) / block
+		d.work = iterations * blocks * cost
 		d.derive = func(password string, size int) ([]byte, error) {
 			return pbkdf2.Key(digest, password, salt, iterations, size)
 		}

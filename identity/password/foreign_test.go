@@ -78,6 +78,10 @@ func TestImportHashLimits(t *testing.T) {
 		if (err == nil) != test.ok {
 			t.Errorf("%+v: %v", test, err)
 		}
+		// A hash that was imported before the limit still verifies.
+		if _, err := parseForeign(fmt.Sprintf("%s%d$c2FsdA$%s", test.prefix, min(test.iterations, 5_000_000), hash(test.size))); err != nil {
+			t.Errorf("%+v, stored: %v", test, err)
+		}
 		if err != nil && (!errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "0000 iterations")) {
 			t.Errorf("%+v: the error does not state the limit: %v", test, err)
 		}

@@ -44,11 +44,3 @@ func (c column) idOf(of string) string {
 	}
 	return c.id(of)
 }
-
-// Columns returns the names of all columns of sealed values, as table.column.
-func Columns() (names []string) {
-	for _, c := range sealed {
-		names = append(names, c.table+"."+c.name)
-	}
-	return names
-}

@@ -98,7 +98,7 @@ func find(keys []*seal.Key, id string) *seal.Key {
 }
 
 // Load returns the key with the root of the deployment, and changes nothing. It fails with
-// [seal.ErrWrongKey], [ErrRetired] or [ErrMissing].
+// [seal.ErrWrongKey], [ErrRetired] or, if the file lacks a key that is not retired, [ErrMissing].
 func Load(ctx context.Context, q queries, key *seal.Key) (*seal.Key, error) {
 	list, err := records(ctx, q)
 	if err != nil {
@@ -107,7 +107,16 @@ func Load(ctx context.Context, q queries, key *seal.Key) (*seal.Key, error) {
 	if len(list) == 0 {
 		return key, nil // no process has been started since the table exists
 	}
-	return withRoot(key, list)
+	rooted, err := withRoot(key, list)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range list {
+		if !r.retired && find(all(key), r.id) == nil {
+			return nil, fmt.Errorf("%w: %s is not retired", ErrMissing, r.id)
+		}
+	}
+	return rooted, nil
 }
 
 // withRoot opens the root with one of the keys.
@@ -135,8 +144,8 @@ func withRoot(key *seal.Key, list []record) (*seal.Key, error) {
 }
 
 // Open prepares a database for a process that has the keys of a file, and returns its key with the
-// root of the deployment. It records the first key if it is new, and retires the keys that the file
-// has no more, once nothing is sealed under them. It fails with [seal.ErrWrongKey], [ErrRetired] or
+// root of the deployment. It records the first key if it is new, and retires the keys that are no
+// longer in the file, if nothing is sealed under them. It fails with [seal.ErrWrongKey], [ErrRetired] or
 // [ErrMissing].
 func Open(ctx context.Context, db *sqldb.DB, key *seal.Key, now time.Time) (*seal.Key, error) {
 	for {
@@ -169,7 +178,7 @@ func Open(ctx context.Context, db *sqldb.DB, key *seal.Key, now time.Time) (*sea
 	}
 }
 
-// plan is what a start changes.
+// plan has the changes of a start.
 type plan struct {
 	key      *seal.Key // with the root
 	add      bool      // the key is new
@@ -193,6 +202,7 @@ func (p plan) apply(ctx context.Context, tx *sqldb.Tx, now int64) error {
 	return nil
 }
 
+// compare plans the changes of a start of a process with a key.
 func compare(ctx context.Context, db *sqldb.DB, key *seal.Key, list []record) (p plan, err error) {
 	if len(list) == 0 {
 		root, err := firstRoot(ctx, db, key)
@@ -239,12 +249,10 @@ func firstRoot(ctx context.Context, db *sqldb.DB, key *seal.Key) (*seal.Key, err
 			return k, err
 		}
 	}
-	var n int
-	err := db.QueryRow(ctx, `SELECT count(*) FROM (SELECT 1 FROM signing_keys LIMIT 1) AS any_key`).Scan(&n)
-	if err != nil {
-		return nil, fmt.Errorf("look for sealed values: %w", err)
-	}
-	if n > 0 {
+	switch found, err := exists(ctx, db, `SELECT tenant_id FROM signing_keys LIMIT 1`); {
+	case err != nil:
+		return nil, err
+	case found:
 		return nil, seal.ErrWrongKey
 	}
 	return seal.GenerateKey()
@@ -252,15 +260,27 @@ func firstRoot(ctx context.Context, db *sqldb.DB, key *seal.Key) (*seal.Key, err
 
 // holds returns a table with a value that is sealed under a key; empty if there is none.
 func holds(ctx context.Context, db *sqldb.DB, id seal.KeyID) (table string, err error) {
+	low, high := id.Range()
 	for _, c := range sealed {
-		low, high := id.Range()
-		err := db.QueryRow(ctx, `SELECT tenant_id FROM "`+c.table+`" WHERE "`+c.name+`" >= $1 AND "`+c.name+`" < $2 LIMIT 1`, low, high).Scan(new(string))
-		if err == nil {
-			return c.table, nil
+		found, err := exists(ctx, db, `SELECT tenant_id FROM "`+c.table+`" WHERE "`+c.name+`" >= $1 AND "`+c.name+`" < $2 LIMIT 1`, low, high)
+		if err != nil {
+			return "", err
 		}
-		if !errors.Is(err, sqldb.ErrNoRows) {
-			return "", fmt.Errorf("look for sealed values: %w", err)
+		if found {
+			return c.table, nil
 		}
 	}
 	return "", nil
+}
+
+// exists reports whether a query for tenants returns a row.
+func exists(ctx context.Context, db *sqldb.DB, query string, args ...any) (bool, error) {
+	err := db.QueryRow(ctx, query, args...).Scan(new(string))
+	if errors.Is(err, sqldb.ErrNoRows) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for sealed values: %w", err)
+	}
+	return true, nil
 }

@@ -1,7 +1,6 @@
 package masterkey
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -55,19 +54,18 @@ func (r Rotation) Pass(ctx context.Context) (done int, err error) {
 	if err != nil {
 		return 0, err
 	}
+	keys := map[string][]string{} // by table
+	for _, t := range tables {
+		keys[t.Name] = t.Key
+	}
 	unreadable := 0
 	for _, c := range sealed {
-		for _, t := range tables {
-			if t.Name != c.table {
-				continue
+		for _, old := range r.Key.Others() {
+			n, bad, err := r.column(ctx, c, keys[c.table], old.ID())
+			if done += n; err != nil {
+				return done, fmt.Errorf("seal %s.%s again: %w", c.table, c.name, err)
 			}
-			for _, old := range r.Key.Others() {
-				n, bad, err := r.column(ctx, c, t.Key, old.ID())
-				if done += n; err != nil {
-					return done, fmt.Errorf("seal %s.%s again: %w", c.table, c.name, err)
-				}
-				unreadable += bad
-			}
+			unreadable += bad
 		}
 	}
 	if unreadable > 0 {
@@ -147,12 +145,6 @@ func (r Rotation) page(ctx context.Context, c column, key []string, low, high []
 		case []byte:
 			one.of = string(of)
 		}
-		for i, k := range one.key {
-			if b, ok := k.([]byte); ok {
-				one.key[i] = bytes.Clone(b)
-			}
-		}
-		one.old = bytes.Clone(one.old)
 		list = append(list, one)
 	}
 	return list, rows.Err()

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -52,7 +53,7 @@ func ReadKeyFile(path string) (*Key, error) {
 }
 
 // WriteKeyFile replaces the keys in a file, of which the first one seals. Readers get all of the
-// old content or all of the new one, also after a crash.
+// old content or all of the new one. When it returns nil, a crash does not bring the old one back.
 func WriteKeyFile(path string, keys ...*Key) error {
 	temporary, err := writeKeys(path, keys)
 	if err != nil {
@@ -61,7 +62,22 @@ func WriteKeyFile(path string, keys ...*Key) error {
 	if err := os.Rename(temporary, path); err != nil {
 		return errors.Join(fmt.Errorf("seal: writing master keys: %w", err), os.Remove(temporary))
 	}
+	if err := syncFolder(filepath.Dir(path)); err != nil {
+		return fmt.Errorf("seal: writing master keys: %w", err)
+	}
 	return nil
+}
+
+// syncFolder writes the names in a folder to the disk.
+func syncFolder(path string) error {
+	if runtime.GOOS == "windows" {
+		return nil // which cannot sync a folder
+	}
+	folder, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
 }
 
 // GenerateKey returns a fresh key.
@@ -98,7 +114,10 @@ func createKeyFile(path string) error {
 		return err
 	}
 	defer os.Remove(temporary)
-	return os.Link(temporary, path)
+	if err := os.Link(temporary, path); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(path))
 }
 
 // writeKeys writes keys to a new file beside path and returns its name.

@@ -15,7 +15,7 @@
 // another key, which is a mistake of the operator, from one that is damaged or was moved.
 //
 // While the master key is rotated (internal/masterkey), a process has several: the first one seals,
-// and all of them open ([Key.WithOthers]). Sealed values are sealed again then. Values that are
+// and all of them open ([Key.WithOthers]). Values that are
 // derived ([Key.Derive], [Key.DeriveFor]) must not change, so they derive from the root of the
 // deployment, a key that stays the same ([Key.WithRoot]).
 //
