@@ -49,7 +49,8 @@ type mailText struct {
 var mails = sync.OnceValue(func() (all struct {
 	byName map[string]mailText
 	texts  *translation.Texts
-}) {
+},
+) {
 	source, err := mailFiles.ReadFile("mails/mails.yaml")
 	if err == nil {
 		err = yaml.Unmarshal(source, &all.byName)
