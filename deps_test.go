@@ -21,7 +21,7 @@ import (
 // of their own, and within one name everything goes.
 const order = `
 	# One thing each. The fourth line keeps rows.
-	NONE < internal/document, internal/fair, internal/geo, internal/id, internal/jwks, internal/lease, internal/seal, internal/text, internal/tracing;
+	NONE < internal/document, internal/fair, internal/geo, internal/id, internal/jwks, internal/lease, internal/seal, internal/text, internal/tracing, internal/translation;
 	internal/text < internal/samlprotocol;
 	internal/tracing < internal/outbound, internal/sqldb, internal/tracing/otlp;
 	internal/id, internal/seal, internal/sqldb < internal/jobs;
@@ -31,7 +31,7 @@ const order = `
 	internal/document, internal/groupcommit, internal/jobs < internal/eventlog;
 	internal/groupcommit, internal/jobs < internal/idempotency, internal/notify, internal/ratelimit;
 	internal/eventlog, internal/rotation < internal/samlkeys;
-	internal/document, internal/fair, internal/geo, internal/jwks, internal/lease, internal/outbound, internal/text,
+	internal/document, internal/fair, internal/geo, internal/jwks, internal/lease, internal/outbound, internal/text, internal/translation,
 	internal/idempotency, internal/notify, internal/ratelimit, internal/samlkeys, internal/masterkey, internal/tenantkeys < internal;
 
 	# Revisioned tuples know no schema, and the schema knows no tuples:

@@ -136,6 +136,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"the_last_way_to_sign_in_stays":                            lastSignInMethod,
 	"the_security_page_lists_identities":                       identityPage,
 	"hosted_pages_are_closed_to_other_sites":                   hostedPages,
+	"pages_and_messages_speak_the_language_of_the_user":        languages,
 	"the_console_is_closed_to_others":                          consoleIsClosed,
 	"the_console_explains_every_decision":                      consoleExplains,
 	"programs_that_open_links_change_nothing":                  pageLinks,

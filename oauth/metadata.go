@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"stonetown/internal/sqldb"
+	"stonetown/internal/translation"
 	"stonetown/oauth/access"
 	"stonetown/oauth/assertion"
 	"stonetown/oauth/authorization"
@@ -116,7 +117,7 @@ func (s *Service) Metadata(ctx context.Context, tenant protocol.Tenant) (Metadat
 		ClaimsSupported:                    claimsSupported(configured()),
 		AuthorizationDetailsTypes:          types,
 		PromptValuesSupported:              authorization.Prompts,
-		UILocalesSupported:                 []string{"en"}, // of the hosted pages
+		UILocalesSupported:                 languages(), // of the hosted pages
 		ServiceDocumentation:               tenant.BaseURL + "/api/v1/openapi.yaml",
 		RequestParameterSupported:          true,
 		RequestObjectAlgsSupported:         requestobject.Algs,
@@ -166,4 +167,12 @@ func algNames() (names []string) {
 		names = append(names, string(alg))
 	}
 	return names
+}
+
+// languages returns the tags of the supported languages.
+func languages() (tags []string) {
+	for _, l := range translation.Languages() {
+		tags = append(tags, l.Tag())
+	}
+	return tags
 }

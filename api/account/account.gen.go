@@ -124,6 +124,9 @@ type AuthStep struct {
 type AuthUser struct {
 	Email string `json:"email"`
 	ID    string `json:"id"`
+
+	// Locale The language of the user (BCP 47); absent if it is unknown.
+	Locale string `json:"locale,omitempty"`
 }
 
 // Authorization defines model for Authorization.

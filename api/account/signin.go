@@ -272,7 +272,7 @@ func (h *Handlers) GetSession(ctx context.Context, _ GetSessionRequestObject) (G
 		return nil, err
 	}
 	body.Data.Authenticated, body.Data.EnrolmentRequired = true, current.MustEnrol
-	body.Data.User = &AuthUser{ID: u.ID, Email: u.Email}
+	body.Data.User = &AuthUser{ID: u.ID, Email: u.Email, Locale: u.Locale}
 	wire := h.authSession(current)
 	body.Data.Session, body.Data.Aal, body.Data.Amr = &wire, wire.Aal, wire.Amr
 	return GetSession200JSONResponse{Body: body}, nil

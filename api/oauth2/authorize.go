@@ -133,6 +133,9 @@ func (h *Handlers) proceed(w http.ResponseWriter, r *http.Request, requestID str
 		if request.LoginHint != "" {
 			query.Set(hint, request.LoginHint)
 		}
+		if request.UILocales != "" && !todo.atConnection {
+			query.Set("ui_locales", request.UILocales)
+		}
 		redirect(w, r, todo.page, query)
 	}
 }

@@ -48,7 +48,11 @@ func (h *Handlers) endSession(w http.ResponseWriter, r *http.Request) {
 		h.Server.Fail(w, r, err)
 		return
 	case signedIn && request.SessionID != current.ID: // the session of another user requires confirmation
-		redirect(w, r, "/auth/sign-out", url.Values{"next": {protocol.EndSessionPath + "?" + params.Encode()}})
+		query := url.Values{"next": {protocol.EndSessionPath + "?" + params.Encode()}}
+		if locales := params.Get("ui_locales"); locales != "" {
+			query.Set("ui_locales", locales)
+		}
+		redirect(w, r, "/auth/sign-out", query)
 		return
 	}
 	to, query := "/auth/sign-in", url.Values{"done": {"out"}}

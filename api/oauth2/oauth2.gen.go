@@ -913,6 +913,9 @@ type AuthorizeParams struct {
 	AcrValues string `form:"acr_values,omitempty" json:"acr_values,omitempty"`
 	LoginHint string `form:"login_hint,omitempty" json:"login_hint,omitempty"`
 
+	// UILocales The languages of the pages, in the order of preference, separated by spaces (BCP 47): the first of `ui_locales_supported` that suits is used. Without it, and with values that are not supported, the user's language or the browser's is.
+	UILocales string `form:"ui_locales,omitempty" json:"ui_locales,omitempty"`
+
 	// RequestURI That of a pushed request, with `client_id`. With any other, the answer is `request_uri_not_supported`.
 	RequestURI string `form:"request_uri,omitempty" json:"request_uri,omitempty"`
 
@@ -1547,6 +1550,19 @@ func (siw *ServerInterfaceWrapper) Authorize(w http.ResponseWriter, r *http.Requ
 			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "login_hint"})
 		} else {
 			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "login_hint", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "ui_locales" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "ui_locales", r.URL.Query(), &params.UILocales, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "ui_locales"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "ui_locales", Err: err})
 		}
 		return
 	}

@@ -57,7 +57,7 @@ func saveProfile(v *visit) error {
 func security(v *visit) error { return v.securityWith(v.failure()) }
 
 func (v *visit) securityWith(p *problem) error {
-	const title = "Sign-in and security"
+	const title message = "Sign-in and security"
 	status, err := v.one(http.MethodGet, "/api/v1/auth/session", nil)
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (v *visit) securityWith(p *problem) error {
 		data["Linkable"] = slices.DeleteFunc(policy.connections, func(c connection) bool { return linked[c.Slug] })
 	}
 	if p != nil {
-		return v.render(p.status, "security.html", view{Title: title, Path: securityPage, Problem: p.text(), Data: data})
+		return v.render(p.status, "security.html", view{Title: v.say(title), Path: securityPage, Problem: p.say(v.speech), Data: data})
 	}
 	return v.show("security.html", title, data)
 }
@@ -191,7 +191,7 @@ func (v *visit) added(notice string) error {
 }
 
 func totpForm(v *visit) error {
-	begun, err := v.one(http.MethodPost, "/api/v1/me/mfa/factors/totp/begin", object{"label": "Authenticator app"})
+	begun, err := v.one(http.MethodPost, "/api/v1/me/mfa/factors/totp/begin", object{"label": v.say("Authenticator app")})
 	if err != nil {
 		return err
 	}
@@ -218,9 +218,9 @@ func smsForm(v *visit) error {
 }
 
 func addSMS(v *visit) error {
-	const title = "Add a phone"
+	const title message = "Add a phone"
 	if v.form("ceremony_id") == "" {
-		begun, err := v.one(http.MethodPost, "/api/v1/me/mfa/factors/sms/begin", object{"label": "Phone", "phone_number": v.form("phone_number")})
+		begun, err := v.one(http.MethodPost, "/api/v1/me/mfa/factors/sms/begin", object{"label": v.say("Phone"), "phone_number": v.form("phone_number")})
 		if p, ok := problemOf(err); ok && (p.status == http.StatusBadRequest || p.code == "rate_limited") {
 			return v.again("sms.html", title, object{"phone_number": v.form("phone_number")}, p)
 		}
@@ -243,7 +243,7 @@ func passkeyForm(v *visit) error { return v.passkeyWith(nil) }
 
 // passkeyWith begins the registration of a passkey, which the script of the page completes.
 func (v *visit) passkeyWith(p *problem) error {
-	begun, err := v.one(http.MethodPost, "/api/v1/me/mfa/factors/webauthn/begin", object{"label": "Passkey"})
+	begun, err := v.one(http.MethodPost, "/api/v1/me/mfa/factors/webauthn/begin", object{"label": v.say("Passkey")})
 	if err != nil {
 		return err
 	}

@@ -16,11 +16,11 @@ type confirmation struct {
 	Cancel string // the page to return to
 }
 
-func (v *visit) confirm(title string, c confirmation) error {
+func (v *visit) confirm(title message, c confirmation, values ...any) error {
 	if c.Field != "" {
 		c.Value = v.form(c.Field)
 	}
-	return v.show("confirm.html", title, c)
+	return v.show("confirm.html", title, c, values...)
 }
 
 // item returns the object of a list with a value of a member; nil if there is none.
@@ -44,16 +44,9 @@ func removeFactorForm(v *visit) error {
 	if f == nil {
 		return v.redirect(securityPage)
 	}
-	label, _ := f["label"].(string)
-	if label == "" {
-		label = map[any]string{"webauthn": "Passkey", "totp": "Authenticator app"}[f["kind"]]
-	}
-	if label == "" {
-		label = "Phone"
-	}
-	return v.confirm("Remove “"+label+"”?", confirmation{
-		Text: "You can no longer use it to sign in.", Action: "/account/remove-factor", Field: "factor_id", Button: "Remove", Cancel: securityPage,
-	})
+	return v.confirm("Remove “{name}”?", confirmation{
+		Text: v.say("You can no longer use it to sign in."), Action: "/account/remove-factor", Field: "factor_id", Button: v.say("Remove"), Cancel: securityPage,
+	}, "name", v.Factor(f["label"], f["kind"]))
 }
 
 func removeIdentityForm(v *visit) error {
@@ -68,9 +61,9 @@ func removeIdentityForm(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.confirm("Unlink your "+provider(i, policy.connections)+" account?", confirmation{
-		Text: "You can no longer use it to sign in.", Action: "/account/remove-identity", Field: "connection_id", Button: "Unlink", Cancel: securityPage,
-	})
+	return v.confirm("Unlink your {name} account?", confirmation{
+		Text: v.say("You can no longer use it to sign in."), Action: "/account/remove-identity", Field: "connection_id", Button: v.say("Unlink"), Cancel: securityPage,
+	}, "name", provider(i, policy.connections))
 }
 
 // provider returns the name of the provider of an identity: that of its connection, if users can sign
@@ -94,7 +87,7 @@ func backupCodesForm(v *visit) error {
 		return err
 	}
 	return v.confirm("Create new backup codes?", confirmation{
-		Text: "You get ten new codes. Any codes that you have now stop working.", Action: "/account/backup-codes", Button: "Create new codes", Cancel: securityPage,
+		Text: v.say("You get ten new codes. Any codes that you have now stop working."), Action: "/account/backup-codes", Button: v.say("Create new codes"), Cancel: securityPage,
 	})
 }
 
@@ -105,7 +98,7 @@ func endSessionForm(v *visit) error {
 			return err
 		}
 		return v.confirm("Sign out all other devices?", confirmation{
-			Text: "Only this device stays signed in.", Action: "/account/end-session", Button: "Sign out all other devices", Cancel: sessionsPage,
+			Text: v.say("Only this device stays signed in."), Action: "/account/end-session", Button: v.say("Sign out all other devices"), Cancel: sessionsPage,
 		})
 	}
 	s, err := v.item("/api/v1/me/sessions", "id", id)
@@ -116,7 +109,7 @@ func endSessionForm(v *visit) error {
 		return v.redirect(sessionsPage)
 	}
 	agent, _ := s["user_agent"].(string)
-	return v.confirm("Sign out this device?", confirmation{Text: agent, Action: "/account/end-session", Field: "session_id", Button: "Sign out", Cancel: sessionsPage})
+	return v.confirm("Sign out this device?", confirmation{Text: agent, Action: "/account/end-session", Field: "session_id", Button: v.say("Sign out"), Cancel: sessionsPage})
 }
 
 func endAuthorizationForm(v *visit) error {
@@ -128,9 +121,10 @@ func endAuthorizationForm(v *visit) error {
 		return v.redirect(applicationsPage)
 	}
 	name, _ := a["name"].(string)
-	return v.confirm("Remove access for “"+name+"”?", confirmation{
-		Text: "It can no longer use your account. If you sign in to it again, it may ask for access again.", Action: "/account/end-authorization", Field: "application_id", Button: "Remove access", Cancel: applicationsPage,
-	})
+	return v.confirm("Remove access for “{name}”?", confirmation{
+		Text:   v.say("It can no longer use your account. If you sign in to it again, it may ask for access again."),
+		Action: "/account/end-authorization", Field: "application_id", Button: v.say("Remove access"), Cancel: applicationsPage,
+	}, "name", name)
 }
 
 func endSession(v *visit) error {

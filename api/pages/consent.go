@@ -28,7 +28,7 @@ func consentForm(v *visit) error {
 	} else {
 		v.w.Header().Set("Content-Security-Policy", strings.Replace(contentPolicy, images, images+" "+origin, 1))
 	}
-	return v.show("consent.html", "Allow "+page.Client+" to access your account?", page)
+	return v.show("consent.html", "Allow {client} to access your account?", page, "client", page.Client)
 }
 
 // hostName matches names that are safe in a content security policy: no wildcard, and no character
@@ -80,19 +80,19 @@ func (v *visit) consentRequest() (consentRequest, error) {
 	if page.Person == "" {
 		return page, &problem{status: http.StatusUnauthorized, code: "unauthenticated"}
 	}
-	page.read(flow)
+	page.read(flow, v.speech)
 	return page, nil
 }
 
 // read reads the request from the response of an operation.
-func (page *consentRequest) read(wants object) {
+func (page *consentRequest) read(wants object, in speech) {
 	client, _ := wants["client"].(object)
 	page.Client, _ = client["name"].(string)
 	page.Logo, _ = client["logo_uri"].(string)
 	page.Host, _ = wants["client_host"].(string)
 	said, _ := wants["scope_descriptions"].(object)
-	page.Details = describeDetails(wants["authorization_details"])
-	page.Wants, page.ByGroups = describe(wants["scopes"], said), describe(wants["group_scopes"], said)
+	page.Details = in.describeDetails(wants["authorization_details"])
+	page.Wants, page.ByGroups = in.describe(wants["scopes"], said), in.describe(wants["group_scopes"], said)
 }
 
 // answerRequest answers an authorization request and redirects to the application.
@@ -113,21 +113,22 @@ func applications(v *visit) error {
 	}
 	for _, item := range list {
 		if o, ok := item.(object); ok {
-			o["wants"] = describe(o["scopes"], nil)
+			o["wants"] = v.describe(o["scopes"], nil)
 		}
 	}
 	return v.show("applications.html", "Applications", list)
 }
 
 // describe describes scopes: in the words of the tenant, in those of meanings, or by their names.
-func describe(scopes any, said object) (texts []string) {
+func (s speech) describe(scopes any, said object) (texts []string) {
 	list, _ := scopes.([]any)
 	for _, item := range list {
 		scope, _ := item.(string)
 		text, ok := said[scope].(string)
 		if !ok {
-			if text, ok = meanings[scope]; !ok {
-				text = scope
+			text = scope
+			if meaning, ok := meanings[scope]; ok {
+				text = s.say(meaning)
 			}
 		}
 		texts = append(texts, text)
@@ -136,35 +137,32 @@ func describe(scopes any, said object) (texts []string) {
 }
 
 // describeDetails describes actions on resources: "edit and view document plans/q1".
-func describeDetails(details any) (texts []string) {
+func (s speech) describeDetails(details any) (texts []string) {
 	list, _ := details.([]any)
 	for _, item := range list {
 		d, _ := item.(object)
 		actions, _ := d["actions"].([]any)
 		identifiers, _ := d["identifiers"].([]any)
-		texts = append(texts, fmt.Sprintf("%s %v %s", enumerate(actions), d["type"], enumerate(identifiers)))
+		texts = append(texts, s.say("{actions} {type} {identifiers}", "actions", s.enumerate(actions), "type", d["type"], "identifiers", s.enumerate(identifiers)))
 	}
 	return texts
 }
 
 // enumerate joins items: "a, b and c".
-func enumerate(items []any) string {
-	var b strings.Builder
-	for i, item := range items {
-		switch i {
-		case 0:
-		case len(items) - 1:
-			b.WriteString(" and ")
-		default:
-			b.WriteString(", ")
-		}
-		fmt.Fprint(&b, item)
+func (s speech) enumerate(items []any) string {
+	var texts []string
+	for _, item := range items {
+		texts = append(texts, fmt.Sprint(item))
 	}
-	return b.String()
+	if len(texts) < 2 {
+		return strings.Join(texts, "")
+	}
+	last := len(texts) - 1
+	return s.say("{list} and {last}", "list", strings.Join(texts[:last], ", "), "last", texts[last])
 }
 
 // meanings describe the built-in scopes.
-var meanings = map[string]string{
+var meanings = map[string]message{
 	"openid": "Know who you are", "profile": "See your name, picture and other details of your profile", "email": "See your e-mail address",
 	"phone": "See your phone number", "address": "See your postal address",
 	"offline_access": "Keep this access when you are not using it",

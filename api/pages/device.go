@@ -33,14 +33,14 @@ func device(v *visit) error {
 	}
 	switch wants["status"] {
 	case "allowed":
-		return v.show("device-done.html", "Device connected", "You can continue on the device.")
+		return v.show("device-done.html", "Device connected", v.say("You can continue on the device."))
 	case "denied":
-		return v.show("device-done.html", "Device not connected", "It has no access to your account.")
+		return v.show("device-done.html", "Device not connected", v.say("It has no access to your account."))
 	}
 	page := struct {
 		consentRequest
 		IP any
 	}{consentRequest: consentRequest{Flow: strings.ToUpper(v.form("user_code")), Person: v.user()}, IP: wants["ip"]}
-	page.read(wants)
+	page.read(wants, v.speech)
 	return v.show("device-confirm.html", "Connect this device?", page)
 }

@@ -47,7 +47,7 @@ func (c connection) Start(next string) string {
 	return "/api/v1/auth/federation/" + url.PathEscape(c.Slug) + "/start?next=" + url.QueryEscape(next)
 }
 
-const organizationTitle = "Sign in with your organisation"
+const organizationTitle message = "Sign in with your organisation"
 
 func organizationForm(v *visit) error {
 	return v.show("organization.html", organizationTitle, object{"Email": v.form("email")})
@@ -220,10 +220,13 @@ func (v *visit) testReport(test any) error {
 	if report["claims_received"] != nil {
 		data["Claims"] = string(claims)
 	}
-	return v.show("federation-test.html", title, data)
+	return v.showEnglish("federation-test.html", view{Title: title, Data: data})
 }
 
-const linkPage, linkTitle = "/auth/link-account", "You already have an account"
+const (
+	linkPage          = "/auth/link-account"
+	linkTitle message = "You already have an account"
+)
 
 func linkForm(v *visit) error { return v.linkWith(nil) }
 
@@ -279,9 +282,9 @@ func linkIdentityForm(v *visit) error {
 	}
 	for _, c := range policy.connections {
 		if c.Slug == v.form("slug") {
-			return v.confirm("Link your "+c.Name+" account?", confirmation{
-				Text: "You can use it to sign in then.", Action: "/account/link-identity", Field: "slug", Button: "Link", Cancel: securityPage,
-			})
+			return v.confirm("Link your {name} account?", confirmation{
+				Text: v.say("You can use it to sign in then."), Action: "/account/link-identity", Field: "slug", Button: v.say("Link"), Cancel: securityPage,
+			}, "name", c.Name)
 		}
 	}
 	return v.redirect(securityPage)

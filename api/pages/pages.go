@@ -179,6 +179,7 @@ func (h *Handlers) handler(p page, limit int64) http.Handler {
 		v := &visit{handlers: h, w: w, r: r, info: web.InfoOf(r.Context())}
 		secure(w.Header())
 		err := web.ReadForm(w, r, limit)
+		v.speak()
 		if err == nil {
 			err = p(v)
 		}

@@ -42,7 +42,7 @@ func signIn(v *visit) error {
 func signUpForm(v *visit) error { return v.signUpWith(nil) }
 
 func (v *visit) signUpWith(p *problem) error {
-	const title = "Create an account"
+	const title message = "Create an account"
 	policy, err := v.policy()
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func (v *visit) signUpWith(p *problem) error {
 	data := object{"Email": v.form("email"), "Name": v.form("name"), "MinLength": policy.minLength}
 	switch {
 	case !policy.signUp:
-		return v.render(http.StatusForbidden, "sign-up-closed.html", view{Title: "You cannot create an account here"})
+		return v.render(http.StatusForbidden, "sign-up-closed.html", view{Title: v.say("You cannot create an account here")})
 	case p != nil:
 		return v.again("sign-up.html", title, data, p)
 	}
@@ -58,7 +58,7 @@ func (v *visit) signUpWith(p *problem) error {
 }
 
 func signUp(v *visit) error {
-	form := object{"email": v.form("email"), "password": v.form("password"), "redirect_to": v.onward()}
+	form := object{"email": v.form("email"), "password": v.form("password"), "redirect_to": v.onward(), "locale": v.Language()}
 	if name := v.form("name"); name != "" {
 		form["name"] = name
 	}
@@ -72,7 +72,7 @@ func signUp(v *visit) error {
 	return v.redirect(onTo("/auth/verify-email?email="+url.QueryEscape(v.form("email")), v.next()))
 }
 
-const verifyTitle = "Confirm your e-mail address"
+const verifyTitle message = "Confirm your e-mail address"
 
 // verifyEmail is the page of links that verify an address. The link of a change of address
 // completes the change. The link of a sign-up requires a confirmation: mail scanners open links, and
@@ -116,6 +116,7 @@ func (v *visit) verify() error {
 	if err != nil {
 		return err
 	}
+	v.who = nil // the address may be another one now
 	verified["Continue"] = v.next()
 	if v.user() != verified["email"] { // signed out, or signed in as another user
 		verified["Continue"] = onTo("/auth/sign-in", v.next())
@@ -138,7 +139,7 @@ func confirmEmail(v *visit) error {
 	return v.redirect(onTo("/auth/verify-email?done=sent&email="+url.QueryEscape(v.form("email")), v.next()))
 }
 
-const revertTitle = "Keep your e-mail address"
+const revertTitle message = "Keep your e-mail address"
 
 // revertForm requires a confirmation, because mail scanners open links.
 func revertForm(v *visit) error {
@@ -163,7 +164,7 @@ func revertEmail(v *visit) error {
 	return v.show("reverted.html", "Your account is yours again", reverted)
 }
 
-const forgotTitle, newPasswordTitle = "Forgot your password?", "Choose a new password"
+const forgotTitle, newPasswordTitle message = "Forgot your password?", "Choose a new password"
 
 // resetForm asks for a new password, with the token of a link or during a sign-in that requires a
 // new one. Otherwise it asks for the address to send a link to.
@@ -228,7 +229,7 @@ func reset(v *visit) error {
 	return v.proceed(result, next)
 }
 
-const confirmTitle = "Confirm that it is you"
+const confirmTitle message = "Confirm that it is you"
 
 // secondFactor asks for the chosen factor, or for the first one.
 func secondFactor(v *visit) error { return v.factorForm(nil, object{}) }
@@ -302,8 +303,8 @@ func proveFactor(v *visit) error {
 }
 
 func errorPage(v *visit) error {
-	data := struct{ Message, RequestID string }{"The page that sent you here could not continue.", v.info.RequestID}
-	return v.render(http.StatusOK, "error.html", view{Title: "Something went wrong", Data: data})
+	data := struct{ Message, RequestID string }{v.say("The page that sent you here could not continue."), v.info.RequestID}
+	return v.render(http.StatusOK, "error.html", view{Title: v.say("Something went wrong"), Data: data})
 }
 
 func signOutForm(v *visit) error {
@@ -341,5 +342,5 @@ func mailbox(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return v.show("mailbox.html", "Mailbox", items)
+	return v.showEnglish("mailbox.html", view{Title: "Mailbox", Data: items})
 }

@@ -3,6 +3,7 @@ package pages
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -18,10 +19,13 @@ type visit struct {
 	w        http.ResponseWriter
 	r        *http.Request
 	info     *web.RequestInfo
+	speech
+	who *person // who is signed in; nil: not known yet
 }
 
 // view is the data of every template.
 type view struct {
+	speech
 	Tenant  string
 	Title   string
 	Path    string // of the page; default: that of the request
@@ -64,14 +68,24 @@ func described(ids []string) template.HTMLAttr {
 // form returns a value of the form or of the query.
 func (v *visit) form(name string) string { return v.r.Form.Get(name) }
 
-// show renders a template.
-func (v *visit) show(name, title string, data any) error {
-	return v.render(http.StatusOK, name, view{Title: title, Data: data, Notice: notices[v.r.URL.Query().Get("done")]})
+// show renders a template. Values are those of the title.
+func (v *visit) show(name string, title message, data any, values ...any) error {
+	page := view{Title: v.say(title, values...), Data: data}
+	if notice, ok := notices[v.r.URL.Query().Get("done")]; ok {
+		page.Notice = v.say(notice)
+	}
+	return v.render(http.StatusOK, name, page)
+}
+
+// showEnglish renders a template of a page for developers or administrators.
+func (v *visit) showEnglish(name string, page view) error {
+	v.speech = speech{}
+	return v.render(http.StatusOK, name, page)
 }
 
 // again renders a form with an error. renamed are pairs of the names of fields in the operation and
 // in the form, where they differ.
-func (v *visit) again(name, title string, data any, problem *problem, renamed ...string) error {
+func (v *visit) again(name string, title message, data any, problem *problem, renamed ...string) error {
 	bad := problem.field()
 	for i := 0; i+1 < len(renamed); i += 2 {
 		if bad == renamed[i] {
@@ -79,11 +93,11 @@ func (v *visit) again(name, title string, data any, problem *problem, renamed ..
 			break
 		}
 	}
-	return v.render(problem.status, name, view{Title: title, Data: data, Problem: problem.text(), Bad: bad})
+	return v.render(problem.status, name, view{Title: v.say(title), Data: data, Problem: problem.say(v.speech), Bad: bad})
 }
 
 func (v *visit) render(status int, name string, page view) error {
-	page.Tenant, page.Next = v.info.Tenant.Name, v.next()
+	page.speech, page.Tenant, page.Next = v.speech, v.info.Tenant.Name, v.next()
 	if page.Path == "" {
 		page.Path = v.r.URL.Path
 	}
@@ -160,9 +174,9 @@ func (v *visit) fail(err error) {
 			_ = v.redirect(onTo(to, v.back()))
 			return
 		}
-		err = &web.Error{Status: p.status, Code: p.code, Message: p.text()}
+		err = &web.Error{Status: p.status, Code: p.code, Message: p.say(v.speech)}
 	}
-	v.handlers.fail(v.w, err, v.info)
+	v.handlers.fail(v.w, err, v.info, v.speech)
 }
 
 // back returns the path of the page that a form came from, with the values that are not secret. The
@@ -184,26 +198,34 @@ func (v *visit) back() string {
 }
 
 // fail renders an error on a page of its own.
-func (h *Handlers) fail(w http.ResponseWriter, err error, info *web.RequestInfo) {
+func (h *Handlers) fail(w http.ResponseWriter, err error, info *web.RequestInfo, in speech) {
 	var e *web.Error
 	if !errors.As(err, &e) {
 		e = &web.Error{Status: http.StatusInternalServerError, Code: "internal_error", Message: "Something went wrong on our side."}
 	}
-	h.RenderError(w, e, info)
+	h.renderError(w, e, info, in)
 }
 
 // RenderError renders an error on a page of its own; see [web.ErrorFormat].
 func (h *Handlers) RenderError(w http.ResponseWriter, e *web.Error, info *web.RequestInfo) {
+	h.renderError(w, e, info, speechOf(info))
+}
+
+// renderError shows the message of an operation as it is, in English, unless the error is one that
+// users meet without an application that is faulty.
+func (h *Handlers) renderError(w http.ResponseWriter, e *web.Error, info *web.RequestInfo, in speech) {
 	secure(w.Header())
-	title, message := "Something went wrong", web.Sentence(e.Message)
+	title, text := in.say("Something went wrong"), web.Sentence(e.Message)
 	switch e.Code {
 	case "not_found":
-		title, message = "Page not found", "There is no page at this address."
+		title, text = in.say("Page not found"), in.say("There is no page at this address.")
 	case "tenant_not_found":
-		title, message = "Page not found", "There is no site at this address."
+		title, text = in.say("Page not found"), in.say("There is no site at this address.")
+	case "internal_error":
+		text = in.say("Something went wrong on our side.")
 	}
-	data := struct{ Message, RequestID string }{message, info.RequestID}
-	_ = h.write(w, e.Status, "error.html", view{Tenant: info.Tenant.Name, Title: title, Data: data})
+	data := struct{ Message, RequestID string }{text, info.RequestID}
+	_ = h.write(w, e.Status, "error.html", view{speech: in, Tenant: info.Tenant.Name, Title: title, Data: data})
 }
 
 // RenderSignInError is RenderError for a sign-in that has failed to start at a federation connection.
@@ -221,12 +243,13 @@ func (h *Handlers) RenderSignInError(w http.ResponseWriter, e *web.Error, info *
 		next = home
 	}
 	p := &problem{status: e.Status, code: e.Code, details: object(e.Details)}
-	data := struct{ Message, RequestID string }{p.text(), info.RequestID}
-	_ = h.write(w, e.Status, "sign-in-failed.html", view{Tenant: info.Tenant.Name, Title: "You are not signed in", Next: next, Data: data})
+	in := speechOf(info)
+	data := struct{ Message, RequestID string }{p.say(in), info.RequestID}
+	_ = h.write(w, e.Status, "sign-in-failed.html", view{speech: in, Tenant: info.Tenant.Name, Title: in.say("You are not signed in"), Next: next, Data: data})
 }
 
 // notices are the messages about the last action, by the parameter done.
-var notices = map[string]string{
+var notices = map[string]message{
 	"profile":     "Profile saved.",
 	"password":    "Password changed. Your other devices are signed out.",
 	"email":       "We have sent an e-mail to the new address. Follow the link in it to finish.",
@@ -248,7 +271,12 @@ var links = regexp.MustCompile(`https?://\S+`)
 
 // functions are the functions of the templates.
 var functions = template.FuncMap{
-	"date": web.Date,
+	"strong": func(text any) template.HTML { return element("strong", text) },
+	"code":   func(text any) template.HTML { return element("code", text) },
+	// ltr isolates a number, whose sign would move to its end in a text from right to left.
+	"ltr": func(text any) template.HTML {
+		return template.HTML(`<bdi dir="ltr">` + template.HTMLEscapeString(fmt.Sprint(text)) + `</bdi>`)
+	},
 	// link returns the first link in a mail.
 	"link": func(text string) string { return links.FindString(text) },
 	// picture accepts only data: URLs of PNG pictures, which the server creates.
@@ -258,4 +286,9 @@ var functions = template.FuncMap{
 		}
 		return template.URL(text)
 	},
+}
+
+// element returns an HTML element with a text.
+func element(name string, text any) template.HTML {
+	return template.HTML("<" + name + ">" + template.HTMLEscapeString(fmt.Sprint(text)) + "</" + name + ">")
 }

@@ -1,8 +1,6 @@
 package pages
 
 import (
-	"net/http"
-
 	"stonetown/controlplane"
 )
 
@@ -27,5 +25,5 @@ func front(v *visit) error {
 		*Welcome
 		BaseURL string
 	}{v.handlers.Welcome, v.info.Tenant.BaseURL}
-	return v.render(http.StatusOK, "welcome.html", view{Title: "Stonetown is running", Wide: true, Data: data})
+	return v.showEnglish("welcome.html", view{Title: "Stonetown is running", Wide: true, Data: data})
 }

@@ -283,6 +283,9 @@ func (info *RequestInfo) Cookie(name string) string {
 	return cookie.Value
 }
 
+// AcceptLanguage returns the languages that the client prefers (RFC 9110 §12.5.4).
+func (info *RequestInfo) AcceptLanguage() string { return info.request.Header.Get("Accept-Language") }
+
 // SetCookie adds a cookie to the response.
 func (info *RequestInfo) SetCookie(cookie *http.Cookie) {
 	info.header.Add("Set-Cookie", cookie.String())

@@ -239,7 +239,7 @@ func TestPages(t *testing.T) {
 	// A user without a session is asked to sign in.
 	b.open("/account/sessions")
 	b.at("/auth/sign-in", "Sign in")
-	b.press("Create one")
+	b.press("Create an account")
 	b.at("/auth/sign-up", "Create an account")
 	b.fill("name", "Ann Example", "email", email, "password", "short")
 	b.press("Create account")

@@ -52,7 +52,7 @@ func TestInvitationPage(t *testing.T) {
 	b.at("/auth/sign-out", "Sign out?")
 	b.press("Sign out")
 	b.at("/auth/sign-in", "Sign in")
-	b.press("Create one")
+	b.press("Create an account")
 	b.at("/auth/sign-up", "Create an account")
 	b.fill("email", "bob@example.com", "password", "a long enough password")
 	b.press("Create account")

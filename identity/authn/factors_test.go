@@ -285,7 +285,7 @@ func TestSMS(t *testing.T) {
 	}
 
 	// A code that has expired is not sent.
-	err = w.sendSMS(t.Context(), jobs.Job{TenantID: tenantA.ID, CreatedAt: w.now().Add(-smsFor - time.Second)}, sms{number, "123456"})
+	err = w.sendSMS(t.Context(), jobs.Job{TenantID: tenantA.ID, CreatedAt: w.now().Add(-smsFor - time.Second)}, sms{"", number, "123456"})
 	w.wantErr("an expired code", err, jobs.ErrDrop)
 	w.silence("an expired code")
 }

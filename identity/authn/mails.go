@@ -48,6 +48,7 @@ type (
 		At         time.Time `json:"at"`
 	}
 	sms struct {
+		UserID string `json:"user_id"`
 		Number string `json:"number"`
 		Code   string `json:"code"`
 	}
@@ -179,7 +180,7 @@ func (s *Service) sendLink(ctx context.Context, u identity.User, to, name, path,
 	if next != "" {
 		link += "&next=" + url.QueryEscape(next)
 	}
-	return s.send(ctx, u.TenantID, u, name, mailData{Link: link, Hours: int(n.For / time.Hour)})
+	return s.send(ctx, u.TenantID, u, name, mailData{Link: link, Count: int(n.For / time.Hour)})
 }
 
 // send sends a mail to a user.
@@ -188,7 +189,7 @@ func (s *Service) send(ctx context.Context, tenantID string, u identity.User, na
 	if err != nil {
 		return err
 	}
-	data.Tenant, data.Email, data.Name, data.Link = t.Name, u.Email, u.Name, t.BaseURL+data.Link
+	data.Tenant, data.Email, data.Link = t.Name, u.Email, t.BaseURL+data.Link
 	mail, err := compose(u.Locale, name, data)
 	if err != nil {
 		return err
@@ -201,7 +202,7 @@ func (s *Service) send(ctx context.Context, tenantID string, u identity.User, na
 // for some time.
 func (s *Service) SendInvitation(ctx context.Context, tenantID, email, organization, inviter, link string, valid time.Duration) error {
 	days := int((valid + 12*time.Hour) / (24 * time.Hour))
-	return s.send(ctx, tenantID, identity.User{Email: email}, "invitation", mailData{Organization: organization, Inviter: inviter, Link: link, Days: max(1, days)})
+	return s.send(ctx, tenantID, identity.User{Email: email}, "invitation", mailData{Organization: organization, Inviter: inviter, Link: link, Count: max(1, days)})
 }
 
 // sendSMS sends a code to a phone, unless the code has expired.
@@ -213,9 +214,11 @@ func (s *Service) sendSMS(ctx context.Context, job jobs.Job, m sms) error {
 	if err != nil {
 		return err
 	}
-	text, err := fill(translations()[0].mails["code"].Subject, mailData{Tenant: t.Name, Code: m.Code})
-	if err != nil {
-		return err
+	var u identity.User
+	if m.UserID != "" { // of this version
+		if u, err = s.users.User(ctx, job.TenantID, m.UserID); err != nil {
+			return err
+		}
 	}
-	return s.texts.SendText(ctx, m.Number, text)
+	return s.texts.SendText(ctx, m.Number, composeCode(u.Locale, mailData{Tenant: t.Name, Code: m.Code}))
 }

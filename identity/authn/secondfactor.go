@@ -103,7 +103,7 @@ func (s *Service) queueSMS(ctx context.Context, t Tenant, userID, number, code s
 	if err := s.limit(ctx, t.ID, "text", userID, ratelimit.Limit{Requests: 3, Window: 10 * time.Minute}); err != nil {
 		return err
 	}
-	if err := s.jobs.Put(ctx, t.ID, jobSMS, sms{number, code}); err != nil {
+	if err := s.jobs.Put(ctx, t.ID, jobSMS, sms{userID, number, code}); err != nil {
 		return err
 	}
 	s.jobs.Wake()

@@ -162,7 +162,7 @@ func TestNewDeviceIsReported(t *testing.T) {
 	w.silence("a new version of the same browser")
 	on(phone)
 	mail := w.mail("ann@example.com", "New sign-in")
-	for _, want := range []string{"A phone in Berlin, DE", "192.0.2.1", "https://a.test/account/sessions"} {
+	for _, want := range []string{"Device: Phone", "Place: Berlin, DE", "192.0.2.1", "https://a.test/account/sessions"} {
 		if !strings.Contains(mail.Text, want) {
 			t.Errorf("the mail does not contain %q:\n%s", want, mail.Text)
 		}

@@ -6,25 +6,23 @@ import (
 	"errors"
 	"fmt"
 	htmltemplate "html/template"
-	"slices"
 	"strings"
 	"sync"
 	"text/template"
 
 	"go.yaml.in/yaml/v3"
-	"golang.org/x/text/language"
 
 	"stonetown/internal/jobs"
 	"stonetown/internal/notify"
+	"stonetown/internal/translation"
 )
 
-// mailData are the values that the templates of mails can use.
+// mailData are the values that the texts of mails can use.
 type mailData struct {
 	Tenant string
 	Email  string
-	Name   string
 	Link   string // a path; in the mail a URL
-	Hours  int    // the lifetime of the link
+	Count  int    // the lifetime of the link, in hours or, of invitations, in days
 	Code   string
 
 	// Of a sign-in.
@@ -34,55 +32,35 @@ type mailData struct {
 
 	// Of an invitation.
 	Organization, Inviter string
-	Days                  int // the lifetime of the link
 }
 
 //go:embed mails
 var mailFiles embed.FS
 
-// mailTemplate is a mail in one language. Every text is a template over mailData.
-type mailTemplate struct {
+// mailText is a mail in English.
+type mailText struct {
 	Subject string   `yaml:"subject"`
 	Before  []string `yaml:"before"` // paragraphs above the link
 	Action  string   `yaml:"action"` // the text of the link
 	After   []string `yaml:"after"`  // paragraphs below it
 }
 
-// translation contains the mails in one language.
-type translation struct {
-	tag   language.Tag
-	mails map[string]mailTemplate
-}
-
-// translations are the mails in all languages, English first. Each language is a file in the
-// folder mails.
-var translations = sync.OnceValue(func() []translation {
-	entries, err := mailFiles.ReadDir("mails")
+// mails are all mails and text messages in English by name, with the translations of their texts.
+var mails = sync.OnceValue(func() (all struct {
+	byName map[string]mailText
+	texts  *translation.Texts
+},
+) {
+	source, err := mailFiles.ReadFile("mails/mails.yaml")
+	if err == nil {
+		err = yaml.Unmarshal(source, &all.byName)
+	}
+	if err == nil {
+		all.texts, err = translation.Read(mailFiles, "mails/texts")
+	}
 	if err != nil {
 		panic(err) // embedded
 	}
-	var all []translation
-	for _, entry := range entries {
-		name, isLanguage := strings.CutSuffix(entry.Name(), ".yaml")
-		if !isLanguage {
-			continue
-		}
-		text, err := mailFiles.ReadFile("mails/" + entry.Name())
-		t := translation{tag: language.MustParse(name)}
-		if err == nil {
-			err = yaml.Unmarshal(text, &t.mails)
-		}
-		if err != nil {
-			panic(fmt.Errorf("mails/%s: %w", entry.Name(), err))
-		}
-		all = append(all, t)
-	}
-	slices.SortStableFunc(all, func(a, b translation) int {
-		if a.tag == language.English {
-			return -1
-		}
-		return 0
-	})
 	return all
 })
 
@@ -91,37 +69,47 @@ var (
 	htmlLayout  = htmltemplate.Must(htmltemplate.ParseFS(mailFiles, "mails/layout.html"))
 )
 
+// devices are the names of kinds of devices in English.
+var devices = map[string]string{"phone": "Phone", "tablet": "Tablet", "desktop": "Computer"}
+
+const otherDevice = "Other device"
+
+// values returns the values of the texts in a language.
+func (d mailData) values(in translation.Language) []any {
+	device, ok := devices[d.Device]
+	if !ok {
+		device = otherDevice
+	}
+	return []any{
+		"tenant", d.Tenant, "email", d.Email, "count", d.Count, "code", d.Code,
+		"device", mails().texts.Text(in, device), "place", d.Place, "at", d.At, "ip", d.IP,
+		"organization", d.Organization, "inviter", d.Inviter,
+	}
+}
+
 // compose writes a mail in the language that matches a locale best (BCP 47).
 func compose(locale, name string, data mailData) (m notify.Mail, err error) {
-	all := translations()
-	tags := make([]language.Tag, len(all))
-	for i, t := range all {
-		tags[i] = t.tag
-	}
-	_, index := language.MatchStrings(language.NewMatcher(tags), locale)
-	t, ok := all[index].mails[name]
+	all := mails()
+	mail, ok := all.byName[name]
 	if !ok {
 		return m, fmt.Errorf("there is no mail %q: %w", name, jobs.ErrDrop)
 	}
+	in := translation.Match(locale)
+	values := data.values(in)
 	content := struct {
 		mailData
-		Language, Subject, Action string
-		Before, After             []string
-	}{mailData: data, Language: all[index].tag.String()}
-	if content.Subject, err = fill(t.Subject, data); err != nil {
-		return m, err
-	}
-	if content.Action, err = fill(t.Action, data); err != nil {
-		return m, err
-	}
-	for from, to := range map[*[]string]*[]string{&t.Before: &content.Before, &t.After: &content.After} {
-		for _, paragraph := range *from {
-			text, err := fill(paragraph, data)
-			if err != nil {
-				return m, err
-			}
-			*to = append(*to, text)
+		Language, Direction, Subject, Action string
+		Before, After                        []string
+	}{mailData: data, Language: in.Tag(), Direction: in.Direction()}
+	content.Subject, content.Action = all.texts.Text(in, mail.Subject, values...), all.texts.Text(in, mail.Action, values...)
+	for _, text := range mail.Before {
+		if data.Place == "" && strings.Contains(text, "{place}") {
+			continue
 		}
+		content.Before = append(content.Before, all.texts.Text(in, text, values...))
+	}
+	for _, text := range mail.After {
+		content.After = append(content.After, all.texts.Text(in, text, values...))
 	}
 	var plain, html bytes.Buffer
 	if err := errors.Join(plainLayout.Execute(&plain, content), htmlLayout.Execute(&html, content)); err != nil {
@@ -130,14 +118,8 @@ func compose(locale, name string, data mailData) (m notify.Mail, err error) {
 	return notify.Mail{Subject: content.Subject, Text: plain.String(), HTML: html.String()}, nil
 }
 
-func fill(text string, data mailData) (string, error) {
-	t, err := template.New("").Parse(text)
-	if err != nil {
-		return "", fmt.Errorf("mail: %w", err)
-	}
-	var b strings.Builder
-	if err := t.Execute(&b, data); err != nil {
-		return "", fmt.Errorf("mail: %w", err)
-	}
-	return b.String(), nil
+// composeCode writes the text message with a code in the language that matches a locale best.
+func composeCode(locale string, data mailData) string {
+	in := translation.Match(locale)
+	return mails().texts.Text(in, mails().byName["code"].Subject, data.values(in)...)
 }

@@ -1,38 +1,63 @@
 package authn
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"unicode/utf16"
+
+	"stonetown/internal/translation"
 )
 
-// Every language has every mail, and each mail can be composed.
+// Each mail can be composed in each language, and every text has its translations.
 func TestMails(t *testing.T) {
-	english := translations()[0].mails
-	data := mailData{Tenant: "Example & Sons <b>", Email: "ann@example.com", Name: "Ann", Link: "https://example.test/auth/verify-email?token=abc_-1", Hours: 24, Code: "123456", Device: "phone", IP: "192.0.2.1", Place: "Berlin, DE", At: "2026-11-21 17:21 UTC", Organization: "Example & Sons <b>", Inviter: "bob@example.com", Days: 7}
-	for _, translation := range translations() {
-		for name := range english {
-			w, ok := translation.mails[name]
-			if !ok {
-				t.Errorf("%s has no mail %s", translation.tag, name)
-				continue
-			}
-			if name == "code" {
-				if text, err := fill(w.Subject, data); err != nil || len(text) > 160 || !strings.HasPrefix(text, "123456") {
-					t.Errorf("%s: %q, %v", translation.tag, text, err)
-				}
-				continue
-			}
-			l, err := compose(translation.tag.String(), name, data)
+	data := mailData{
+		Tenant: "Example & Sons <b>", Email: "ann@example.com", Link: "https://example.test/auth/verify-email?token=abc_-1", Count: 24, Code: "123456",
+		Device: "phone", IP: "192.0.2.1", Place: "Berlin, DE", At: "2026-11-21 17:21 UTC", Organization: "Example & Sons <b>", Inviter: "bob@example.com",
+	}
+	used := []string{otherDevice}
+	for _, device := range devices {
+		used = append(used, device)
+	}
+	for name, mail := range mails().byName {
+		used = slices.Concat(used, []string{mail.Subject}, mail.Before, mail.After)
+		if name == "code" {
+			continue
+		}
+		used = append(used, mail.Action)
+		for _, in := range translation.Languages() {
+			l, err := compose(in.Tag(), name, data)
 			if err != nil {
-				t.Errorf("%s %s: %v", translation.tag, name, err)
+				t.Errorf("%s %s: %v", in.Tag(), name, err)
 				continue
 			}
 			if l.Subject == "" || !strings.Contains(l.Text, data.Link+"\n") || !strings.Contains(l.HTML, `href="`+data.Link+`"`) {
-				t.Errorf("%s %s has no link: %+v", translation.tag, name, l)
+				t.Errorf("%s %s has no link: %+v", in.Tag(), name, l)
 			}
-			if strings.Contains(l.HTML, "<b>") || strings.Contains(l.Text, "{{") || strings.Contains(l.HTML, "{{") {
-				t.Errorf("%s %s: %s", translation.tag, name, l.HTML)
+			if strings.Contains(l.HTML, "<b>") || strings.ContainsAny(l.Text, "{}") || !strings.Contains(l.HTML, `<html lang="`+in.Tag()+`" dir="`+in.Direction()+`">`) {
+				t.Errorf("%s %s: %s", in.Tag(), name, l.HTML)
 			}
+		}
+	}
+	slices.Sort(used)
+	for _, fault := range mails().texts.Faults(slices.Compact(used)) {
+		t.Error(fault)
+	}
+	for _, in := range translation.Languages() { // one text message has 160 letters of GSM, or 70 others
+		text, most := composeCode(in.Tag(), mailData{Tenant: "Example Tenant", Code: "123456"}), 160
+		if in.Tag() == "ja" || in.Tag() == "ar" {
+			most = 70
+		}
+		if len(utf16.Encode([]rune(text))) > most || !strings.HasPrefix(text, "123456") {
+			t.Errorf("%s: %q", in.Tag(), text)
+		}
+	}
+	known, unknown := data, data
+	unknown.Place = ""
+	for _, d := range []mailData{known, unknown} {
+		l, err := compose("en", "new_sign_in", d)
+		if err != nil || strings.Contains(l.Text, "Place: ") != (d.Place != "") {
+			t.Errorf("%s, %v", l.Text, err)
 		}
 	}
 }

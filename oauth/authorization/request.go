@@ -34,6 +34,7 @@ type Request struct {
 	AAL2        bool     `json:"aal2,omitempty"`    // a recent second factor is preferred
 	StepUp      bool     `json:"step_up,omitempty"` // a recent second factor is required, see assurance
 	LoginHint   string   `json:"login_hint,omitempty"`
+	UILocales   string   `json:"ui_locales,omitempty"` // the languages of the pages, in the order of preference
 	Connection  string   `json:"connection,omitempty"` // slug of the federation connection at which a user signs in
 	UserID      string   `json:"user,omitempty"`       // of the ID token that was given as a hint
 	Audience    string   `json:"audience"`             // the resources, separated by spaces; empty: those of the application

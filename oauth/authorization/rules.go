@@ -43,6 +43,17 @@ type requested struct {
 
 const maxState = 2048 // bytes
 
+const maxLocales = 200 // bytes
+
+// locales returns the value of ui_locales, or nothing if it cannot be one: no value of it is an error
+// (OIDC Core §3.1.2.1).
+func locales(value string) string {
+	if len(value) > maxLocales || !validText(value) {
+		return ""
+	}
+	return value
+}
+
 // sha256Pattern matches a SHA-256 in base64url.
 var sha256Pattern = regexp.MustCompile(`^[A-Za-z0-9_-]{43}$`)
 
@@ -53,7 +64,7 @@ var slugPattern = regexp.MustCompile(`^[a-z0-9-]{1,63}$`)
 // singleParameters are the parameters that must not be repeated.
 var singleParameters = []string{
 	"response_type", "client_id", "redirect_uri", "scope", "state", "code_challenge", "code_challenge_method", "nonce", "prompt", "max_age",
-	"acr_values", "login_hint", "id_token_hint", "response_mode", "audience", "request", "request_uri", "dpop_jkt", "connection", detail.Parameter,
+	"acr_values", "login_hint", "ui_locales", "id_token_hint", "response_mode", "audience", "request", "request_uri", "dpop_jkt", "connection", detail.Parameter,
 }
 
 // ResponseModes are the supported values of response_mode.
@@ -68,7 +79,7 @@ func parse(f facts) (r Request, p requested) {
 	params := f.params
 	r = Request{
 		ClientID: f.app.ClientID, RedirectURI: params.Get("redirect_uri"), Challenge: params.Get("code_challenge"), Thumbprint: params.Get("dpop_jkt"),
-		Nonce: params.Get("nonce"), Prompt: strings.Fields(params.Get("prompt")), MaxAge: -1, LoginHint: params.Get("login_hint"), Connection: params.Get("connection"), UserID: f.hint.userID,
+		Nonce: params.Get("nonce"), Prompt: strings.Fields(params.Get("prompt")), MaxAge: -1, LoginHint: params.Get("login_hint"), UILocales: locales(params.Get("ui_locales")), Connection: params.Get("connection"), UserID: f.hint.userID,
 	}
 	switch mode := params.Get("response_mode"); {
 	case mode == "jwt": // the default mode of the response type code (JARM §2.3.4)

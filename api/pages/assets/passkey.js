@@ -5,6 +5,7 @@
 
 const supported = window.PublicKeyCredential?.parseRequestOptionsFromJSON !== undefined;
 const problem = document.getElementById("problem");
+const texts = document.currentScript.dataset; // in the language of the page
 
 function say(text) {
   problem.textContent = text;
@@ -56,13 +57,13 @@ const actions = {
 function explain(error) {
   if (error.name === "AbortError") return;
   if (error.name === "NotAllowedError") {
-    say("No passkey was used. You can try again.");
+    say(texts.unused);
   } else if (error.name === "InvalidStateError") {
-    say("This device already has a passkey for your account.");
+    say(texts.exists);
   } else if (error.code === "unauthenticated" || error.code === "invalid_token" || error.code === "ceremony_invalid") {
     location.reload(); // the page knows the way
   } else {
-    say(error.code === "rate_limited" ? "Too many attempts. Please wait a moment." : "Something went wrong. Please try again.");
+    say(error.code === "rate_limited" ? texts.limited : texts.failed);
   }
 }
 
