@@ -36,7 +36,7 @@ type request struct {
 	method string
 	path   string // escaped, below the base URL
 	query  url.Values
-	body   any  // as JSON; nil: none
+	body   any  // as JSON, or [Lines]; nil: none
 	asks   bool // changes nothing, although the method is POST
 	// detached: the answer is from a state of the caller's choice, and not under [WithConsistency].
 	detached bool
@@ -60,7 +60,9 @@ type reply struct {
 // do sends a request until it has a response or patience ends.
 func (c *Client) do(ctx context.Context, r request) (reply, error) {
 	var body []byte
-	if r.body != nil {
+	if lines, ok := r.body.(Lines); ok {
+		body = lines
+	} else if r.body != nil {
 		var err error
 		if body, err = encode(r.body); err != nil {
 			return reply{}, err
@@ -113,7 +115,9 @@ func (c *Client) try(ctx context.Context, r request, body []byte, key, token str
 	}
 	req.Header.Set("Authorization", "Bearer "+token)
 	req.Header.Set("Accept", "application/json")
-	if r.body != nil {
+	if _, lines := r.body.(Lines); lines {
+		req.Header.Set("Content-Type", "application/x-ndjson")
+	} else if r.body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	if key != "" {

@@ -51,6 +51,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	}
 	root.AddCommand(serveCommand(environ), migrateCommand(environ), bootstrapCommand(environ), tenantsCommand(environ), membersCommand(environ), invitationsCommand(environ), versionCommand(), healthCommand(environ), doctorCommand(environ), auditCommand(environ), backupCommand(environ), restoreCommand(environ), keysCommand(environ))
 	root.AddCommand(checkCommand(environ), historyCommand(environ), listCommand(environ), watchCommand(environ), relationsCommand(environ), schemaCommand(environ), assertionsCommand(environ), exportCommand(environ), importCommand(environ), testCommand(), validateCommand(), webhooksCommand(environ), docsCommand())
+	root.AddCommand(usersCommand(environ), groupsCommand(environ), applicationsCommand(environ), settingsCommand(environ))
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
