@@ -49,6 +49,7 @@ type Metadata struct {
 	AuthorizationResponseISSSupported  bool     // RFC 9207
 	ACRValuesSupported                 []string
 	ClaimsSupported                    []string
+	ClaimsParameterSupported           bool     // OIDC Core §5.5
 	AuthorizationDetailsTypes          []string // RFC 9396 §10
 	PromptValuesSupported              []string
 	BackchannelLogoutSupported         bool
@@ -114,6 +115,7 @@ func (s *Service) Metadata(ctx context.Context, tenant protocol.Tenant) (Metadat
 		AuthorizationResponseISSSupported:  true,
 		ACRValuesSupported:                 []string{protocol.AAL1, protocol.AAL2},
 		ClaimsSupported:                    claimsSupported(configured()),
+		ClaimsParameterSupported:           true,
 		AuthorizationDetailsTypes:          types,
 		PromptValuesSupported:              authorization.Prompts,
 		UILocalesSupported:                 []string{"en"}, // of the hosted pages

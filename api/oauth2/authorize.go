@@ -154,7 +154,8 @@ func (h *Handlers) authenticate(ctx context.Context, requestID string, pending a
 	fresh := signedIn && requestID != "" && !current.AuthTime.Before(pending.CreatedAt)
 	chosen := fresh || signedIn && requestID != "" && !current.CreatedAt.Before(pending.CreatedAt)
 	again := (request.Prompts("login") || request.Prompts("create")) && !fresh
-	another := signedIn && request.UserID != "" && current.UserID != request.UserID
+	another := signedIn && !request.IsFor(current.UserID)
+	lacksFactor := request.RequiresAAL2() && current.SecondFactor.IsZero()
 	again = again || another && !chosen || signedIn && request.MaxAge >= 0 && !fresh && time.Since(current.AuthTime) > time.Duration(request.MaxAge)*time.Second
 	switch {
 	case !signedIn || again:
@@ -167,13 +168,13 @@ func (h *Handlers) authenticate(ctx context.Context, requestID string, pending a
 		}
 		return todo, nil
 	case another:
-		return step{}, request.Refusal(protocol.LoginRequired, "the signed-in user is not the user that id_token_hint names")
+		return step{}, request.Refusal(protocol.LoginRequired, "the signed-in user is not the user that id_token_hint or the claim sub names")
 	case request.Prompts("select_account") && !chosen && pending.Answer.SessionID != current.ID:
 		return step{page: "/auth/select-account", refusal: protocol.InteractionRequired, storesAnswer: true}, nil
 	case current.MustEnrol:
 		return step{page: enrolPage, refusal: protocol.InteractionRequired}, nil
-	case request.AAL2 && !h.Sessions.SteppedUp(current.SecondFactor):
-		return h.stepUp(ctx, request, current)
+	case lacksFactor || request.AAL2 && !h.Sessions.SteppedUp(current.SecondFactor):
+		return h.stepUp(ctx, request, current, lacksFactor || request.StepUp)
 	}
 	return step{}, nil
 }
@@ -182,14 +183,14 @@ func (h *Handlers) authenticate(ctx context.Context, requestID string, pending a
 const enrolPage = "/account/security?done=enrol"
 
 // stepUp returns the step to AAL2: by a factor that the user has or, if the request requires
-// it (RFC 9470), by one that the user adds. A request that only prefers AAL2 gets the level
-// that is possible.
-func (h *Handlers) stepUp(ctx context.Context, request authorization.Request, current session.Session) (step, error) {
+// it (RFC 9470, or an essential claim acr), by one that the user adds. A request that only prefers
+// AAL2 gets the level that is possible.
+func (h *Handlers) stepUp(ctx context.Context, request authorization.Request, current session.Session, required bool) (step, error) {
 	way, err := h.Sessions.WayToAAL2(ctx, current.TenantID, current.UserID)
 	switch {
 	case err != nil:
 		return step{}, err
-	case !request.StepUp && (way != authn.Prove || request.Prompts("none")):
+	case !required && (way != authn.Prove || request.Prompts("none")):
 		return step{}, nil
 	case way == authn.Prove:
 		return step{page: "/account/step-up", refusal: protocol.UnmetRequirements}, nil

@@ -59,6 +59,7 @@ type metadata struct {
 	AuthorizationResponseISSSupported  bool     `json:"authorization_response_iss_parameter_supported"`
 	ACRValuesSupported                 []string `json:"acr_values_supported"`
 	ClaimsSupported                    []string `json:"claims_supported"`
+	ClaimsParameterSupported           bool     `json:"claims_parameter_supported"`
 	AuthorizationDetailsTypes          []string `json:"authorization_details_types_supported"`
 	PromptValuesSupported              []string `json:"prompt_values_supported"`
 	BackchannelLogoutSupported         bool     `json:"backchannel_logout_supported"`

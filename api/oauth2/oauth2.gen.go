@@ -364,6 +364,7 @@ type Discovery struct {
 	AuthorizationSigningAlgValuesSupported     []string `json:"authorization_signing_alg_values_supported,omitempty"`
 	BackchannelLogoutSessionSupported          bool     `json:"backchannel_logout_session_supported,omitempty"`
 	BackchannelLogoutSupported                 bool     `json:"backchannel_logout_supported,omitempty"`
+	ClaimsParameterSupported                   bool     `json:"claims_parameter_supported,omitempty"`
 	ClaimsSupported                            []string `json:"claims_supported,omitempty"`
 
 	// ClientIDMetadataDocumentSupported Whether a `client_id` may be the URL of a client ID metadata document (`client_id_documents` of the settings).
@@ -919,6 +920,9 @@ type AuthorizeParams struct {
 	// Connection The slug of a federation connection: a user who has to sign in is led straight to its provider. With a connection that is unknown or disabled, the user is told so and can sign in another way.
 	Connection string `form:"connection,omitempty" json:"connection,omitempty"`
 	Audience   string `form:"audience,omitempty" json:"audience,omitempty"`
+
+	// Claims Single claims that are asked for (OpenID Connect Core §5.5): a JSON object with the members `userinfo` and `id_token`, in at most 4,096 bytes. A claim about the user whose scope the application is allowed is returned without the scope; a user who is asked for consent sees its name. `sub` with a value is the user that the request is for. `acr` with values is a preference as `acr_values` or, if it is essential, a demand: `unmet_authentication_requirements` is the answer where it cannot be met. Other claims are ignored.
+	Claims string `form:"claims,omitempty" json:"claims,omitempty"`
 
 	// AuthorizationDetails Actions on resources that the tokens are for (RFC 9396): a list of objects with the members `type`, a resource type of the tenant, `actions` and `identifiers`, in at most 4,096 bytes and with at most 100 actions on resources. `invalid_authorization_details` if it is malformed, or a type or an action is not defined; `access_denied` if the user may not perform every action on every resource.
 	AuthorizationDetails string `form:"authorization_details,omitempty" json:"authorization_details,omitempty"`
@@ -1586,6 +1590,19 @@ func (siw *ServerInterfaceWrapper) Authorize(w http.ResponseWriter, r *http.Requ
 			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "audience"})
 		} else {
 			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "audience", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "claims" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "claims", r.URL.Query(), &params.Claims, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "claims"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "claims", Err: err})
 		}
 		return
 	}

@@ -92,7 +92,8 @@ func (page *consentRequest) read(wants object) {
 	page.Host, _ = wants["client_host"].(string)
 	said, _ := wants["scope_descriptions"].(object)
 	page.Details = describeDetails(wants["authorization_details"])
-	page.Wants, page.ByGroups = describe(wants["scopes"], said), describe(wants["group_scopes"], said)
+	page.Wants = append(describe(wants["scopes"], said), describe(wants["claims"], claimMeanings)...)
+	page.ByGroups = describe(wants["group_scopes"], said)
 }
 
 // answerRequest answers an authorization request and redirects to the application.
@@ -113,7 +114,7 @@ func applications(v *visit) error {
 	}
 	for _, item := range list {
 		if o, ok := item.(object); ok {
-			o["wants"] = describe(o["scopes"], nil)
+			o["wants"] = append(describe(o["scopes"], nil), describe(o["claims"], claimMeanings)...)
 		}
 	}
 	return v.show("applications.html", "Applications", list)
@@ -178,4 +179,13 @@ var meanings = map[string]string{
 	"settings:read": "See settings", "settings:write": "Change settings",
 	"scim:write":  "Change all users and groups by SCIM",
 	"saml:groups": "See your groups", "saml:attributes": "See other details about you",
+}
+
+// claimMeanings describe the claims about users that applications can ask for by their names.
+var claimMeanings = object{
+	"name": "See your name", "given_name": "See your first name", "family_name": "See your last name", "middle_name": "See your middle name", "nickname": "See your nickname",
+	"preferred_username": "See your user name", "profile": "See the address of your profile page", "picture": "See your picture", "website": "See the address of your website",
+	"gender": "See your gender", "birthdate": "See your date of birth", "zoneinfo": "See your time zone", "locale": "See your language", "updated_at": "See when your profile was last changed",
+	"email": "See your e-mail address", "email_verified": "See whether your e-mail address is verified",
+	"phone_number": "See your phone number", "phone_number_verified": "See whether your phone number is verified", "address": "See your postal address",
 }

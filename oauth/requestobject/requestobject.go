@@ -145,14 +145,18 @@ func verify(claims map[string]jsontext.Value, by Client, issuer string, now time
 
 // parameters returns the claims that are parameters: a text as it is, the texts of a list as those
 // of a repeated parameter, and any other value as JSON, which is what claims and
-// authorization_details are outside a request object (OIDC Core §6.1, RFC 9396 §3).
+// authorization_details are outside a request object (OIDC Core §6.1, RFC 9396 §3). claims is an object
+// there, so a text is refused as it would be outside.
 func parameters(claims map[string]jsontext.Value) url.Values {
 	params := url.Values{}
 	for name, value := range claims {
 		if slices.Contains(reserved, name) || value.Kind() == 'n' {
 			continue
 		}
-		if params[name] = texts(value); len(params[name]) == 0 {
+		if name != "claims" {
+			params[name] = texts(value)
+		}
+		if len(params[name]) == 0 {
 			params[name] = []string{string(value)}
 		}
 	}

@@ -2,7 +2,10 @@ package token
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
+	"stonetown/internal/sqldb"
 	"stonetown/oauth/access"
 	"stonetown/oauth/claim"
 	"stonetown/oauth/client"
@@ -16,17 +19,36 @@ func (s *Service) UserInfo(ctx context.Context, tenant protocol.Tenant, p *Princ
 	if err != nil {
 		return nil, err
 	}
-	c := user.Claims(p.Scopes)
-	app, err := client.Select(ctx, s.db, tenant.ID, p.ClientID)
+	var b sqldb.Batch
+	readApp, readGrant := client.QueueSelect(&b, tenant.ID, p.ClientID), access.QueueGrant(&b, tenant, p.GrantID)
+	if err := s.db.Send(ctx, &b); err != nil {
+		return nil, fmt.Errorf("read application and grant: %w", err)
+	}
+	app, err := readApp()
 	if client.IsNotFound(err) { // the product itself issued the token
-		return c, nil
+		return user.Claims(p.Scopes, nil), nil
 	}
 	if err != nil {
 		return nil, err
 	}
+	g, err := readGrant()
+	if err != nil && !errors.Is(err, access.ErrInvalidGrant) {
+		return nil, err
+	}
+	c := user.Claims(p.Scopes, p.requested(g).For(app.AllowedScopes).UserInfo)
 	configured, err := s.Configured(ctx, tenant, app, p.Subject, &user, p.Scopes.Has, client.InUserInfo)
 	configured.AddTo(c, client.InUserInfo)
 	return c, err
+}
+
+// requested returns the claims that were requested by their names when a grant was given, for a token
+// that was issued for this grant. A token of an exchange has none: scopes can be taken from it, and
+// other applications can have it, and no user has agreed to either.
+func (p *Principal) requested(g access.Grant) access.RequestedClaims {
+	if g.ClientID != p.ClientID || len(p.Ancestors) > 0 || p.Acting() {
+		return access.RequestedClaims{}
+	}
+	return g.Claims
 }
 
 // Configured returns the values of the claims that are configured for an application, for a
