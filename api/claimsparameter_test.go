@@ -264,7 +264,7 @@ func claimsOfContexts(t *testing.T, w *world, c *client) {
 	_, to = p.browse(t, resume)
 	equal(t, "enrolled", acr(to.Query().Get("code")), any("aal2"))
 	// A factor that was proved long ago meets the demand: it is for a level, and not for step-up.
-	if _, err := w.db.Exec(t.Context(), `UPDATE sessions SET second_factor_at = second_factor_at - $1 WHERE second_factor_at > 0`, (time.Hour).Microseconds()); err != nil {
+	if _, err := w.db.Exec(t.Context(), `UPDATE sessions SET second_factor_at = second_factor_at - $1 WHERE second_factor_at > 0`, time.Hour.Microseconds()); err != nil {
 		t.Fatal(err)
 	}
 	equal(t, "an hour ago", acr(p.code(t, asks(demand, none))), any("aal2"))

@@ -29,6 +29,7 @@ func profiles(t *testing.T, _ *world, c *client) {
 	for name, change := range map[string]any{
 		"token_endpoint_auth_method": "client_secret_basic", "require_pushed_authorization_requests": false, "require_pkce": false, "dpop_bound_access_tokens": nil,
 		"access_token_signing_alg": "RS256", "id_token_signed_response_alg": "RS256", "redirect_uris": []any{"http://localhost:1234/cb"},
+		"userinfo_signed_response_alg": "RS256", "token_endpoint_auth_signing_alg": "RS256", "request_uris": []any{"https://app.example.com/r"},
 	} {
 		a := c.want(t, 400, "validation_failed", "PATCH", app, object{name: change})
 		equal(t, name, []any{fields(a), a.details()["field_errors"].([]any)[0].(map[string]any)["code"]}, []any{[]string{name}, "locked"})

@@ -44,6 +44,7 @@ type Metadata struct {
 	IntrospectionAuthAlgsSupported     []string
 	AuthorizationAlgsSupported         []string // JARM §4
 	IntrospectionAlgsSupported         []string // RFC 9701 §7
+	UserInfoAlgsSupported              []string // OIDC Discovery §3
 	CodeChallengeMethodsSupported      []string
 	DPoPSigningAlgValuesSupported      []string // RFC 9449 §5.1
 	AuthorizationResponseISSSupported  bool     // RFC 9207
@@ -59,6 +60,7 @@ type Metadata struct {
 	RequestParameterSupported          bool
 	RequestObjectAlgsSupported         []string // RFC 9101 §10.5
 	RequestURIParameterSupported       bool
+	RequestURIRegistrationRequired     bool
 	RequirePushedRequests              bool
 	UILocalesSupported                 []string
 	ServiceDocumentation               string
@@ -110,6 +112,7 @@ func (s *Service) Metadata(ctx context.Context, tenant protocol.Tenant) (Metadat
 		IntrospectionAuthAlgsSupported:     assertion.Algs,
 		AuthorizationAlgsSupported:         algNames(),
 		IntrospectionAlgsSupported:         algNames(),
+		UserInfoAlgsSupported:              algNames(),
 		CodeChallengeMethodsSupported:      []string{"S256"},
 		DPoPSigningAlgValuesSupported:      dpop.Algs,
 		AuthorizationResponseISSSupported:  true,
@@ -121,6 +124,8 @@ func (s *Service) Metadata(ctx context.Context, tenant protocol.Tenant) (Metadat
 		UILocalesSupported:                 []string{"en"}, // of the hosted pages
 		ServiceDocumentation:               tenant.BaseURL + "/api/v1/openapi.yaml",
 		RequestParameterSupported:          true,
+		RequestURIParameterSupported:       true,
+		RequestURIRegistrationRequired:     true,
 		RequestObjectAlgsSupported:         requestobject.Algs,
 		BackchannelLogoutSupported:         true,
 		BackchannelLogoutSessionSupported:  true,

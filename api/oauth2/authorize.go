@@ -3,6 +3,7 @@ package oauth2
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -300,19 +301,32 @@ func redirect(w http.ResponseWriter, r *http.Request, to string, query url.Value
 	w.WriteHeader(status)
 }
 
-// GetUserInfo is the UserInfo endpoint (OIDC Core §5.3).
+// GetUserInfo is the UserInfo endpoint (OIDC Core §5.3). The response is JSON or, if the application
+// has registered an algorithm for it, a JWT.
 func (h *Handlers) GetUserInfo(w http.ResponseWriter, r *http.Request) {
 	info := web.InfoOf(r.Context())
-	claims, err := h.Tokens.UserInfo(r.Context(), tenantOf(r), info.Principal)
-	if errors.Is(err, access.ErrUserGone) {
+	claims, app, err := h.Tokens.UserInfo(r.Context(), tenantOf(r), info.Principal)
+	switch {
+	case errors.Is(err, access.ErrUserGone):
 		err = web.InvalidToken(info, token.Revoked)
-	}
-	if err == nil {
+	case err == nil && app.UserInfoAlg != "":
+		var signed string
+		if signed, err = h.Tokens.SignUserInfo(r.Context(), tenantOf(r), app, claims); err == nil {
+			err = writeJWT(w, "application/jwt", signed)
+		}
+	case err == nil:
 		err = web.WriteJSON(w, http.StatusOK, claims)
 	}
 	if err != nil {
 		h.Server.Fail(w, r, err)
 	}
+}
+
+// writeJWT writes a response that is a JWT.
+func writeJWT(w http.ResponseWriter, mediaType, token string) error {
+	w.Header().Set("Content-Type", mediaType)
+	_, err := io.WriteString(w, token)
+	return err
 }
 
 // GetUserInfoByForm is the UserInfo endpoint for POST.

@@ -241,6 +241,7 @@ type ClientInformation struct {
 	// RegistrationClientURI Where.
 	RegistrationClientURI              string   `json:"registration_client_uri"`
 	RequestObjectSigningAlg            string   `json:"request_object_signing_alg,omitempty"`
+	RequestUris                        []string `json:"request_uris,omitempty"`
 	RequireAuthTime                    bool     `json:"require_auth_time,omitempty"`
 	RequirePushedAuthorizationRequests bool     `json:"require_pushed_authorization_requests"`
 	RequireSignedRequestObject         bool     `json:"require_signed_request_object"`
@@ -250,7 +251,9 @@ type ClientInformation struct {
 	SoftwareID                         string   `json:"software_id,omitempty"`
 	SoftwareVersion                    string   `json:"software_version,omitempty"`
 	TokenEndpointAuthMethod            string   `json:"token_endpoint_auth_method"`
+	TokenEndpointAuthSigningAlg        string   `json:"token_endpoint_auth_signing_alg,omitempty"`
 	TosURI                             string   `json:"tos_uri,omitempty"`
+	UserinfoSignedResponseAlg          string   `json:"userinfo_signed_response_alg,omitempty"`
 }
 
 // ClientMetadata defines model for ClientMetadata.
@@ -304,6 +307,7 @@ type ClientMetadata struct {
 	// RedirectUris Required unless `grant_types` is there without `authorization_code`. By the rules of applications' `redirect_uris`.
 	RedirectUris            []string `json:"redirect_uris,omitempty"`
 	RequestObjectSigningAlg string   `json:"request_object_signing_alg,omitempty"`
+	RequestUris             []string `json:"request_uris,omitempty"`
 
 	// RequireAuthTime `auth_time` is part of every ID token.
 	RequireAuthTime                    bool `json:"require_auth_time,omitempty"`
@@ -328,8 +332,12 @@ type ClientMetadata struct {
 	SubjectType string `json:"subject_type,omitempty"`
 
 	// TokenEndpointAuthMethod `client_secret_basic`, by default, `client_secret_post`, `private_key_jwt` or `none`.
-	TokenEndpointAuthMethod string `json:"token_endpoint_auth_method,omitempty"`
-	TosURI                  string `json:"tos_uri,omitempty"`
+	TokenEndpointAuthMethod     string `json:"token_endpoint_auth_method,omitempty"`
+	TokenEndpointAuthSigningAlg string `json:"token_endpoint_auth_signing_alg,omitempty"`
+	TosURI                      string `json:"tos_uri,omitempty"`
+
+	// UserinfoSignedResponseAlg As of applications, as are the next two.
+	UserinfoSignedResponseAlg string `json:"userinfo_signed_response_alg,omitempty"`
 }
 
 // Context Values for the parameters of conditions. Those stored with a relation go
@@ -392,6 +400,7 @@ type Discovery struct {
 	RequestParameterSupported                       bool     `json:"request_parameter_supported,omitempty"`
 	RequestURIParameterSupported                    bool     `json:"request_uri_parameter_supported,omitempty"`
 	RequirePushedAuthorizationRequests              bool     `json:"require_pushed_authorization_requests,omitempty"`
+	RequireRequestURIRegistration                   bool     `json:"require_request_uri_registration,omitempty"`
 	ResponseModesSupported                          []string `json:"response_modes_supported,omitempty"`
 	ResponseTypesSupported                          []string `json:"response_types_supported"`
 	RevocationEndpoint                              string   `json:"revocation_endpoint,omitempty"`
@@ -405,6 +414,7 @@ type Discovery struct {
 	TokenEndpointAuthSigningAlgValuesSupported      []string `json:"token_endpoint_auth_signing_alg_values_supported,omitempty"`
 	UILocalesSupported                              []string `json:"ui_locales_supported,omitempty"`
 	UserinfoEndpoint                                string   `json:"userinfo_endpoint,omitempty"`
+	UserinfoSigningAlgValuesSupported               []string `json:"userinfo_signing_alg_values_supported,omitempty"`
 }
 
 // Error defines model for Error.
@@ -914,7 +924,7 @@ type AuthorizeParams struct {
 	AcrValues string `form:"acr_values,omitempty" json:"acr_values,omitempty"`
 	LoginHint string `form:"login_hint,omitempty" json:"login_hint,omitempty"`
 
-	// RequestURI That of a pushed request, with `client_id`. With any other, the answer is `request_uri_not_supported`.
+	// RequestURI That of a pushed request, with `client_id`; or one of the `request_uris` of the application, from which its request object is fetched (RFC 9101). `invalid_request_uri` if it is another one or cannot be fetched; `request_uri_not_supported` if the application has none.
 	RequestURI string `form:"request_uri,omitempty" json:"request_uri,omitempty"`
 
 	// Connection The slug of a federation connection: a user who has to sign in is led straight to its provider. With a connection that is unknown or disabled, the user is told so and can sign in another way.

@@ -159,7 +159,7 @@ func (s *Service) validate(ctx context.Context, tenant protocol.Tenant, params u
 	if err != nil {
 		return r, c.app, err
 	}
-	f := facts{tenant: tenant, app: c.app, params: params, signed: given.Get(requestobject.Parameter) != "", requireState: c.settings.RequireState}
+	f := facts{tenant: tenant, app: c.app, params: params, signed: given.Get(requestobject.Parameter) != "" || given.Get("request_uri") != "", requireState: c.settings.RequireState}
 	if f.hint, err = s.hint(ctx, tenant, c.app.ClientID, params.Get("id_token_hint")); err != nil {
 		return r, c.app, err
 	}

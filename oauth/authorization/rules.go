@@ -186,6 +186,9 @@ var requestRules = slices.Concat(
 		{protocol.InvalidRequest, "without PKCE and nonce, state is required", func(f facts, r Request, _ requested) bool {
 			return withoutPKCE(f) && r.Nonce == "" && r.State == "" // RFC 9700 §2.1
 		}},
+		{protocol.InvalidRequest, "without PKCE, a client that registered itself must send a nonce", func(f facts, r Request, _ requested) bool {
+			return withoutPKCE(f) && f.app.Registration != nil && r.Nonce == "" // no administrator knows what it does
+		}},
 		{protocol.InvalidRequest, "PKCE is required: code_challenge_method S256 and a code_challenge of 43 characters (RFC 7636)", func(f facts, r Request, _ requested) bool {
 			return !withoutPKCE(f) && (f.params.Get("code_challenge_method") != "S256" || !sha256Pattern.MatchString(r.Challenge))
 		}},

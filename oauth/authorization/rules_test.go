@@ -73,6 +73,7 @@ func TestRequestRules(t *testing.T) {
 		{"fragment", []func(*facts){set("response_mode", "fragment")}, "invalid_request: response_mode must be query, form_post, jwt, query.jwt or form_post.jwt"},
 		{"no state", []func(*facts){set("state")}, "invalid_request: state is missing"},
 		{"neither PKCE nor nonce nor state", []func(*facts){set("code_challenge"), set("code_challenge_method"), set("state"), func(f *facts) { f.app.RequirePKCE, f.requireState = false, false }}, "invalid_request: without PKCE and nonce, state is required"},
+		{"neither PKCE nor nonce of a registered client", []func(*facts){set("code_challenge"), set("code_challenge_method"), withMaxAge(60), func(f *facts) { f.app.RequirePKCE = false }}, "invalid_request: without PKCE, a client that registered itself must send a nonce"},
 		{"no PKCE", []func(*facts){set("code_challenge"), set("code_challenge_method")}, "invalid_request: PKCE is required: code_challenge_method S256 and a code_challenge of 43 characters (RFC 7636)"},
 		{"plain PKCE", []func(*facts){set("code_challenge_method", "plain")}, "invalid_request: PKCE is required: code_challenge_method S256 and a code_challenge of 43 characters (RFC 7636)"},
 		{"PKCE by choice, malformed", []func(*facts){set("code_challenge", "x"), func(f *facts) { f.app.RequirePKCE = false }}, "invalid_request: PKCE is required: code_challenge_method S256 and a code_challenge of 43 characters (RFC 7636)"},

@@ -47,7 +47,7 @@ type Request struct {
 
 // Malformed is why a parameter is refused, for developers of clients.
 const Malformed = "claims must be a JSON object of at most 4,096 bytes, whose members userinfo and id_token are objects; " +
-	"each claim is null or an object in which essential is true or false, and sub and acr have a text as value or a list of texts as values (OpenID Connect Core §5.5)"
+	"each claim is null or an object in which essential is true or false, and sub and acr have a text as value or a list of texts as values (OpenID Connect Core 5.5)"
 
 // errMalformed is the only error.
 type errMalformed struct{}

@@ -40,7 +40,8 @@ const (
 	// Skew is the tolerance for a client's clock that is ahead.
 	Skew = assertion.Skew
 
-	maxSize = 24 << 10 // of a request object, in bytes
+	// MaxSize bounds a request object, in bytes.
+	MaxSize = 24 << 10
 )
 
 // Algs are the supported signature algorithms.
@@ -75,7 +76,7 @@ type Client struct {
 // Read returns the parameters of a client's request object for the server with an issuer. It fails
 // with [ErrUnsigned], [jwks.ErrUnknown] if the key is none of the client's, or [*Refusal].
 func Read(token string, by Client, issuer string, now time.Time) (url.Values, error) {
-	payload, _, err := by.Keys.Open(token, maxSize, by.Algs, types)
+	payload, _, err := by.Keys.Open(token, MaxSize, by.Algs, types)
 	switch {
 	case errors.Is(err, jwks.ErrUnsigned):
 		return nil, ErrUnsigned
