@@ -3,7 +3,6 @@ package api_test
 import (
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -255,6 +254,8 @@ func claimsOfContexts(t *testing.T, w *world, c *client) {
 		equal(t, preference+" with max_age", acr(p.code(t, asks(preference, url.Values{"max_age": {"900"}}))), any("aal1"))
 	}
 	refused("unknown", asks(`{"essential":true,"values":["gold"]}`, nil))
+	pushed := p.present(t, "/oauth2/par", nil, joined(p.request(asks(`{"essential":true,"value":"gold"}`, nil)), url.Values{"client_secret": {p.secret}}))
+	equal(t, "unknown, pushed", []any{pushed.status, pushed.code()}, []any{400, unmet})
 	refused("nobody may be asked", asks(demand, none))
 	refused("against acr_values", asks(demand, url.Values{"prompt": {"none"}, "acr_values": {"aal1"}}))
 	_, to := p.ask(t, asks(demand, nil))
@@ -277,7 +278,5 @@ func claimsOfContexts(t *testing.T, w *world, c *client) {
 	member(t, c, "bob@example.com")
 	p.session = signIn(t, c, "bob@example.com", secret, "complete").data()["session_token"].(string)
 	refused("no way", asks(demand, nil))
-	if !slices.Contains(strings.Fields("aal1 aal2"), acr(p.code(t, asks(`{"value":"aal2"}`, nil))).(string)) {
-		t.Error("a preference is not met")
-	}
+	equal(t, "and no preference", acr(p.code(t, asks(`{"value":"aal2"}`, nil))), any("aal1"))
 }

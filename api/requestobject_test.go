@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -226,6 +227,31 @@ func requestObjectsByReference(t *testing.T, w *world, c *client) {
 		refused(what, test.code, address, nil)
 	}
 
+	// A slow address occupies four places of the application, and none of another one.
+	release, slow := make(chan struct{}), make(chan struct{}, 8)
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		slow <- struct{}{}
+		<-release
+	}))
+	defer server.Close()
+	text.Store(good)
+	c.want(t, 200, "", "PATCH", appsPath+"/"+p.applicationID(t, c), object{"request_uris": []any{address, server.URL, counted.URL + "/a#b"}})
+	var waiting sync.WaitGroup
+	for range 4 {
+		waiting.Go(func() {
+			p.send(t, "GET", "/oauth2/authorize?"+joined(outside, url.Values{"client_id": {p.id}, "request_uri": {server.URL}}).Encode(), nil, nil)
+		})
+		<-slow
+	}
+	refused("four are being fetched", "temporarily_unavailable", address, nil)
+	other := newParty(t, c, joinedObjects(setup, object{"name": "Other"}))
+	_, q := visit(other, address, outside)
+	equal(t, "another application", q.Get("error"), "invalid_request_object") // it is an object of the first
+	close(release)
+	waiting.Wait()
+	_, q = visit(p, address, nil)
+	equal(t, "after that", q.Get("code") != "", true)
+
 	// A pushed request has no reference, and applications that have to push requests cause no fetch.
 	text.Store(good)
 	push := p.present(t, "/oauth2/par", nil, url.Values{"client_id": {p.id}, "client_secret": {p.secret}, "request_uri": {address}})
@@ -239,7 +265,7 @@ func requestObjectsByReference(t *testing.T, w *world, c *client) {
 	// An application without request_uris has no other reference than that of a pushed request.
 	none := newParty(t, c, object{"name": "None", "jwks": keySet(key), "require_signed_request_object": true})
 	none.session = p.session
-	_, q := visit(none, address, outside)
+	_, q = visit(none, address, outside)
 	equal(t, "none", q.Get("error"), "request_uri_not_supported")
 	strict := newParty(t, c, joinedObjects(setup, object{"name": "Strict", "require_signed_request_object": true}))
 	strict.session = p.session

@@ -12,9 +12,9 @@ import (
 )
 
 // opened returns the parameters of a request of an application: those of its request object, if there
-// is one, in the request or at its request_uri. Then the others are ignored, even those that the object does not have (RFC 9101 §6.3). A
-// refusal is sent to the redirect URI outside the object if the application has registered that, and
-// otherwise is a [*PageError].
+// is one, in the request or at its request_uri. Then the others are ignored, even those that the
+// object does not have (RFC 9101 §6.3). A refusal is sent to the redirect URI outside the object if
+// the application has registered that, and otherwise is a [*PageError].
 func (s *Service) opened(ctx context.Context, tenant protocol.Tenant, app client.Application, given url.Values) (params url.Values, err error) {
 	object, at := given.Get(requestobject.Parameter), ""
 	if len(app.RequestURIs) > 0 { // otherwise the application cannot have one, as the rules say
