@@ -75,11 +75,11 @@ const order = `
 	internal, oauth/internal/storage, oauth/protocol, oauth/revocation < oauth/keys;
 	engine/authority, oauth/requestobject, oauth/dpop, oauth/keys, oauth/scope, oauth/detail < oauth/client;
 	oauth/client < oauth/access, oauth/audience;
-	oauth/access < oauth/claim;
+	oauth/access < oauth/claim, oauth/claimrequest;
 	oauth/claim < oauth/token;
 	internal/samlprotocol < oauth/saml/identityprovider;
 	oauth/token, oauth/audience < oauth/grants;
-	oauth/token, oauth/audience, oauth/saml/identityprovider < oauth/authorization;
+	oauth/token, oauth/audience, oauth/claimrequest, oauth/saml/identityprovider < oauth/authorization;
 	oauth/authorization < oauth/saml;
 	oauth/grants, oauth/authorization < oauth;
 	oauth, tuplestore/sqlstore < oauth/oauthtest;

@@ -105,12 +105,14 @@ func applicationSetup(t *testing.T, w *world, c *client) {
 		"post_logout_redirect_uris": []any{}, "backchannel_logout_uri": nil, "backchannel_logout_session_required": false,
 		"require_pushed_authorization_requests": false, "require_pkce": true, "dpop_bound_access_tokens": false,
 		"id_token_signed_response_alg": "ES256", "group_scopes": "all", "introspect_all": false, "authorization_signed_response_alg": "ES256", "introspection_signed_response_alg": "ES256", "request_object_signing_alg": nil, "require_signed_request_object": false,
+		"userinfo_signed_response_alg": nil, "token_endpoint_auth_signing_alg": nil, "request_uris": []any{},
 	}
 	said := object{
 		"logo_uri": "https://example.com/logo.png", "first_party": false, "token_endpoint_auth_method": "client_secret_post",
 		"post_logout_redirect_uris": []any{"https://example.com/bye"}, "backchannel_logout_uri": "https://example.com/logout", "backchannel_logout_session_required": true,
 		"require_pushed_authorization_requests": true, "require_pkce": false, "dpop_bound_access_tokens": true,
 		"id_token_signed_response_alg": "RS256", "group_scopes": "allowed_only", "introspect_all": true, "authorization_signed_response_alg": "PS256", "introspection_signed_response_alg": "EdDSA", "request_object_signing_alg": "PS256",
+		"userinfo_signed_response_alg": "PS256", "token_endpoint_auth_signing_alg": "EdDSA", "request_uris": []any{"https://example.com/request.jwt#x"},
 	}
 	nulls := object{}
 	created := object{"name": "x", "type": "server"}
@@ -225,7 +227,7 @@ func applicationForms(t *testing.T, _ *world, c *client) {
 		"allowed_origins": {"allowed_origins": []any{"https://*.example.com"}}, "access_token_signing_alg": {"access_token_signing_alg": "none"}, "redirect_uris": {"redirect_uris": "https://x"},
 		"logo_uri": {"logo_uri": "javascript:alert(1)"}, "first_party": {"first_party": "yes"}, "token_endpoint_auth_method": {"token_endpoint_auth_method": "none"},
 		"jwks": {"jwks": []any{}}, "jwks_uri": {"jwks_uri": "https://user@example.com/keys"}, "backchannel_logout_uri": {"backchannel_logout_uri": "https://user@example.com/"},
-		"id_token_signed_response_alg": {"id_token_signed_response_alg": "none"}, "request_object_signing_alg": {"request_object_signing_alg": "none"}, "authorization_signed_response_alg": {"authorization_signed_response_alg": "none"}, "introspection_signed_response_alg": {"introspection_signed_response_alg": "HS256"}, "require_signed_request_object": {"require_signed_request_object": 1}, "group_scopes": {"group_scopes": "some"}, "introspect_all": {"introspect_all": 1},
+		"id_token_signed_response_alg": {"id_token_signed_response_alg": "none"}, "request_object_signing_alg": {"request_object_signing_alg": "none"}, "authorization_signed_response_alg": {"authorization_signed_response_alg": "none"}, "introspection_signed_response_alg": {"introspection_signed_response_alg": "HS256"}, "userinfo_signed_response_alg": {"userinfo_signed_response_alg": "none"}, "token_endpoint_auth_signing_alg": {"token_endpoint_auth_signing_alg": "HS256"}, "request_uris": {"request_uris": []any{"https://user@example.com/r"}}, "require_signed_request_object": {"require_signed_request_object": 1}, "group_scopes": {"group_scopes": "some"}, "introspect_all": {"introspect_all": 1},
 		"post_logout_redirect_uris": {"post_logout_redirect_uris": "https://x"}, "require_pkce": {"require_pkce": []any{}},
 	} {
 		equal(t, field, fields(c.want(t, 400, "validation_failed", "POST", appsPath, form(bad))), []string{field})

@@ -43,6 +43,7 @@ func newContract(d openapi.Document) *contract {
 	openapi3filter.RegisterBodyDecoder("text/html", openapi3filter.PlainBodyDecoder)
 	openapi3filter.RegisterBodyDecoder("application/samlmetadata+xml", openapi3filter.PlainBodyDecoder)
 	openapi3filter.RegisterBodyDecoder("application/token-introspection+jwt", openapi3filter.PlainBodyDecoder)
+	openapi3filter.RegisterBodyDecoder("application/jwt", openapi3filter.PlainBodyDecoder)
 	doc.Servers = nil // tests choose the host
 	router, err := gorillamux.NewRouter(doc)
 	if err != nil {

@@ -29,6 +29,7 @@ func profiles(t *testing.T, _ *world, c *client) {
 	for name, change := range map[string]any{
 		"token_endpoint_auth_method": "client_secret_basic", "require_pushed_authorization_requests": false, "require_pkce": false, "dpop_bound_access_tokens": nil,
 		"access_token_signing_alg": "RS256", "id_token_signed_response_alg": "RS256", "redirect_uris": []any{"http://localhost:1234/cb"},
+		"userinfo_signed_response_alg": "RS256", "token_endpoint_auth_signing_alg": "RS256", "request_uris": []any{"https://app.example.com/r"},
 	} {
 		a := c.want(t, 400, "validation_failed", "PATCH", app, object{name: change})
 		equal(t, name, []any{fields(a), a.details()["field_errors"].([]any)[0].(map[string]any)["code"]}, []any{[]string{name}, "locked"})
@@ -100,7 +101,7 @@ func (b *bank) redeem(t *testing.T, code string, changes url.Values, claims obje
 func newBank(t *testing.T, c *client, name, session string, changes object) *bank {
 	t.Helper()
 	b := &bank{signer: newSigner(t, "a"), key: dpoptest.NewKey(t)}
-	b.relyingParty = newParty(t, c, joinedObjects(object{"name": name, "profile": "fapi2", "jwks": keySet(b.signer), "allowed_scopes": []any{"openid", "email", "offline_access"}}, changes))
+	b.relyingParty = newParty(t, c, joinedObjects(object{"name": name, "profile": "fapi2", "jwks": keySet(b.signer), "allowed_scopes": []any{"openid", "profile", "email", "offline_access"}}, changes))
 	b.session = session
 	return b
 }
@@ -174,7 +175,6 @@ var fapi2Modules = []string{
 
 // fapi2Left are the modules for other variants.
 var fapi2Left = map[string]leftOut{
-	"test-claims-parameter-identity-claims":                             {"the parameter claims is not supported", has("claims_parameter_supported")},
 	"ensure-registered-redirect-uri":                                    {"it is not for plain_fapi", nil},
 	"australia-connectid-ensure-invalid-purpose-fails":                  {"it is for connectid_au", nil},
 	"australia-connectid-test-claims-parameter-idtoken-identity-claims": {"it is for connectid_au", nil},
@@ -256,6 +256,11 @@ func fapi2(t *testing.T, w *world, c *client) {
 			equal(t, "signed by", []any{headerOf(t, token)["alg"], headerOf(t, got["id_token"].(string))["alg"]}, []any{"ES256", "ES256"})
 			c.with(token).proving(first.key).want(t, 200, "", "GET", "/oauth2/userinfo", nil)
 			c.with(token).want(t, 401, "invalid_token", "GET", "/oauth2/userinfo", nil)
+		},
+		"test-claims-parameter-identity-claims": func(t *testing.T) {
+			_, tokens := signsIn(t, url.Values{"scope": {"openid"}, "claims": {`{"id_token":{"name":{"essential":true},"email":{"essential":true},"given_name":null}}`}})
+			equal(t, "scope", tokens["scope"], any("openid"))
+			equal(t, "claims", pick(claimsOf(t, tokens["id_token"].(string)), "name", "email", "email_verified"), []any{"Ann", "ann@example.com", nil})
 		},
 		"discovery-end-point-verification": func(t *testing.T) {
 			d := c.with("").want(t, 200, "", "GET", "/.well-known/oauth-authorization-server", nil).body

@@ -1,6 +1,8 @@
 package api_test
 
 import (
+	"crypto/rand"
+	"crypto/rsa"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -34,7 +36,7 @@ func registerSigner(t *testing.T, c *client, session string, key signer, metadat
 // respond sends an authorization request, with consent, and returns the response.
 func (d *dynamicClient) respond(t *testing.T, changes url.Values) url.Values {
 	t.Helper()
-	_, to := d.ask(t, joined(url.Values{"scope": {"openid offline_access"}}, changes))
+	_, to := d.ask(t, joined(joined(url.Values{"scope": {"openid offline_access"}}, plain), changes))
 	if to.Path == "/auth/consent" {
 		next := d.with(d.session).want(t, 200, "", "POST", authPath+"/consent", object{"flow_id": d.flow, "decision": "allow"}).data()["redirect_to"].(string)
 		_, to = d.browse(t, next)
@@ -58,7 +60,7 @@ func (d *dynamicClient) enter(t *testing.T, changes url.Values) answer {
 	if changes.Has("redirect_uri") {
 		to = changes.Get("redirect_uri")
 	}
-	a := d.tokens(t, url.Values{"grant_type": {"authorization_code"}, "code": {d.respond(t, changes).Get("code")}, "redirect_uri": {to}, "code_verifier": {verifier}})
+	a := d.tokens(t, url.Values{"grant_type": {"authorization_code"}, "code": {d.respond(t, changes).Get("code")}, "redirect_uri": {to}})
 	if a.status != 200 {
 		t.Fatalf("tokens: %d %s", a.status, a.text)
 	}
@@ -66,12 +68,12 @@ func (d *dynamicClient) enter(t *testing.T, changes url.Values) answer {
 	return a
 }
 
-// dynamicOP is the plan for the profile Dynamic OP. Its clients send PKCE, which those of the suite do
-// not.
+// dynamicOP is the plan for the profile Dynamic OP. Its clients send no PKCE, as those of the suite.
 func dynamicOP(t *testing.T, w *world, c *client) {
 	w.ahead.Store(0) // both clocks count here
 	id := member(t, c, "ann@example.com")
 	allowRegistration(t, c)
+	c.want(t, 200, "", "PATCH", settingsPath, object{"dcr_require_pkce": false})
 	session := signIn(t, c, "ann@example.com", secret, "complete").data()["session_token"].(string)
 	key := newSigner(t, "a")
 	first := registerSigner(t, c, session, key, nil)
@@ -101,7 +103,6 @@ func dynamicOP(t *testing.T, w *world, c *client) {
 		}
 	}
 	withQuery := callback + "&foo=bar"
-	noRequestURI := leftOut{"request_uri is for pushed requests only", has("request_uri_parameter_supported")}
 	plan{"oidcc-dynamic-certification-test-plan", []string{
 		"oidcc-idtoken-rs256",
 		"oidcc-idtoken-unsigned",
@@ -127,14 +128,35 @@ func dynamicOP(t *testing.T, w *world, c *client) {
 		"oidcc-refresh-token",
 		"oidcc-ensure-client-assertion-with-iss-aud-succeeds",
 	}, map[string]leftOut{
-		"oidcc-idtoken-unsigned":         withoutUnsigned["oidcc-idtoken-unsigned"],
-		"oidcc-userinfo-rs256":           {"the answers of the UserInfo endpoint are not signed", has("userinfo_signing_alg_values_supported")},
-		"oidcc-request-uri-unsigned":     noRequestURI,
-		"oidcc-request-uri-signed-rs256": noRequestURI,
+		"oidcc-idtoken-unsigned":     withoutUnsigned["oidcc-idtoken-unsigned"],
+		"oidcc-request-uri-unsigned": {"request objects have to be signed", offers("request_object_signing_alg_values_supported", "none")},
 	}}.run(t, c, map[string]func(t *testing.T){
 		"oidcc-idtoken-rs256": func(t *testing.T) {
 			p := registerSigner(t, c, session, key, object{"id_token_signed_response_alg": "RS256"})
 			equal(t, "alg", headerOf(t, p.enter(t, nil).body["id_token"].(string))["alg"], any("RS256"))
+		},
+		"oidcc-userinfo-rs256": func(t *testing.T) {
+			p := registerSigner(t, c, session, key, object{"userinfo_signed_response_alg": "RS256"})
+			a := c.with(p.enter(t, nil).body["access_token"].(string)).want(t, 200, "", "GET", "/oauth2/userinfo", nil)
+			equal(t, "media type", a.header.Get("Content-Type"), "application/jwt")
+			equal(t, "claims", pick(signedBy(t, c, a.text, "RS256", "JWT"), "iss", "aud", "sub"), []any{c.base(), any(p.id), any(id)})
+		},
+		"oidcc-request-uri-signed-rs256": func(t *testing.T) {
+			weak, err := rsa.GenerateKey(rand.Reader, 2048)
+			if err != nil {
+				t.Fatal(err)
+			}
+			by := signerOf(t, weak, "rs", "RS256")
+			at, document := publishedText(t)
+			p := registerSigner(t, c, session, by, object{"request_uris": []any{at + "#registered"}, "request_object_signing_alg": "RS256"})
+			document.Store(p.requestObject(t, by, object{"state": "inner", "scope": "openid", "code_challenge": nil, "code_challenge_method": nil}))
+			_, to := p.browse(t, "/oauth2/authorize?"+url.Values{"client_id": {p.id}, "request_uri": {at + "#registered"}, "response_type": {"code"}, "scope": {"openid"}}.Encode())
+			equal(t, "consent", to.Path, "/auth/consent")
+			next := p.with(session).want(t, 200, "", "POST", authPath+"/consent", object{"flow_id": p.flow, "decision": "allow"}).data()["redirect_to"].(string)
+			_, to = p.browse(t, next)
+			equal(t, "state", to.Query().Get("state"), "inner")
+			a := p.tokens(t, url.Values{"grant_type": {"authorization_code"}, "code": {to.Query().Get("code")}, "redirect_uri": {callback}})
+			equal(t, "status", a.status, 200)
 		},
 		"oidcc-ensure-redirect-uri-in-authorization-request": func(t *testing.T) {
 			page(t, url.Values{"redirect_uri": nil}, registerSigner(t, c, session, key, object{"redirect_uris": []any{callback, "https://app.example.com/other"}}))
@@ -244,8 +266,8 @@ func registeredWishes(t *testing.T, _ *world, c *client) {
 	r = r.put(t, object{"initiate_login_uri": nil, "require_auth_time": nil, "frontchannel_logout_uri": nil})
 	equal(t, "removed", []any{r.information["initiate_login_uri"], r.information["require_auth_time"], r.information["frontchannel_logout_uri"]}, []any{nil, nil, nil})
 	for what, refused := range map[string]object{
-		"pairwise": {"subject_type": "pairwise"}, "encrypted ID tokens": {"id_token_encrypted_response_alg": "RSA-OAEP"}, "signed user information": {"userinfo_signed_response_alg": "RS256"},
-		"request_uris": {"request_uris": []any{"https://app.example.com/request.jwt"}}, "default_acr_values": {"default_acr_values": []any{"aal2"}}, "unsigned ID tokens": {"id_token_signed_response_alg": "none"},
+		"pairwise": {"subject_type": "pairwise"}, "encrypted ID tokens": {"id_token_encrypted_response_alg": "RSA-OAEP"}, "unsigned user information": {"userinfo_signed_response_alg": "none"},
+		"request_uris with user information": {"request_uris": []any{"https://ann@app.example.com/request.jwt"}}, "default_acr_values": {"default_acr_values": []any{"aal2"}}, "unsigned ID tokens": {"id_token_signed_response_alg": "none"},
 		"initiate_login_uri without https": {"initiate_login_uri": "http://app.example.com/start"}, "frontchannel_logout_uri elsewhere": {"frontchannel_logout_uri": "https://other.example.com/out"},
 	} {
 		a := c.do(t, "POST", registerPath, joinedObjects(good, refused))

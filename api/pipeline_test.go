@@ -472,7 +472,7 @@ func tenantSettings(t *testing.T, w *world, c *client) {
 			"rate_limits": object{"authz.caller": "5/min", "token.ip": "unlimited"}, "password_policy": policy,
 			"mfa_policy": object{"mode": "optional", "kinds": []any{"sms", "totp", "webauthn"}}, "session": object{"idle_s": 86400.0, "absolute_s": 2592000.0},
 			"sign_up": "open", "require_verified_email": true,
-			"dcr_mode": "off", "client_id_documents": "off", "client_id_document_hosts": []any{}, "require_state": true, "refresh_reuse_leeway_s": 0.0, "refresh_family_max_s": 7776000.0, "previous_secret_ttl_s": 259200.0, "client_assertion_max_s": 3600.0,
+			"dcr_mode": "off", "dcr_require_pkce": true, "client_id_documents": "off", "client_id_document_hosts": []any{}, "require_state": true, "refresh_reuse_leeway_s": 0.0, "refresh_family_max_s": 7776000.0, "previous_secret_ttl_s": 259200.0, "client_assertion_max_s": 3600.0,
 			"token_defaults": object{"access_token_ttl_s": 3600.0, "refresh_token_ttl_s": 2592000.0}, "trusted_origins": []any{},
 		},
 		"changes": object{"rate_limits": []any{

@@ -190,6 +190,7 @@ func registration(t *testing.T, w *world, c *client) {
 		"jwks": keySet(key), "id_token_signed_response_alg": "ES256", "post_logout_redirect_uris": []any{"https://app.example.com/bye"},
 		"backchannel_logout_uri": "https://app.example.com/logout", "backchannel_logout_session_required": true, "frontchannel_logout_uri": "https://app.example.com/frames", "frontchannel_logout_session_required": true, "require_auth_time": true, "initiate_login_uri": "https://app.example.com/start",
 		"require_pushed_authorization_requests": true, "dpop_bound_access_tokens": true, "request_object_signing_alg": "ES256", "require_signed_request_object": true,
+		"userinfo_signed_response_alg": "EdDSA", "token_endpoint_auth_signing_alg": "ES256", "request_uris": []any{"https://app.example.com/r", "https://app.example.com/r#x"},
 		"authorization_signed_response_alg": "ES256", "introspection_signed_response_alg": "ES256",
 		"default_max_age": 3600.0,
 	}
@@ -309,7 +310,7 @@ func registrationRefuses(t *testing.T, _ *world, c *client) {
 		"both keys": {"jwks": keySet(newSigner(t, "a")), "jwks_uri": "https://app.example.com/keys"}, "bad keys": {"jwks": object{"keys": []any{}}}, "keys that are none": {"jwks": "x"},
 		"implicit": {"grant_types": []any{"authorization_code", "implicit"}}, "password": {"grant_types": []any{"password"}}, "machine": {"grant_types": []any{"authorization_code", "client_credentials"}},
 		"exchange": {"grant_types": []any{"authorization_code", exchangeGrant}}, "token": {"response_types": []any{"code", "token"}}, "id token": {"response_types": []any{"code id_token"}},
-		"pairwise": {"subject_type": "pairwise"}, "encrypted ID tokens": {"id_token_encrypted_response_alg": "RSA-OAEP"}, "signed responses": {"userinfo_signed_response_alg": "RS256"},
+		"pairwise": {"subject_type": "pairwise"}, "encrypted ID tokens": {"id_token_encrypted_response_alg": "RSA-OAEP"}, "unsigned responses": {"userinfo_signed_response_alg": "none"}, "assertions": {"token_endpoint_auth_signing_alg": "HS256"}, "request URIs": {"request_uris": []any{"http://user@app.example.com/r"}}, "many request URIs": {"request_uris": many(21, "https://app.example.com/r")}, "long request URI": {"request_uris": []any{"https://app.example.com/" + long(513)}},
 		"unsigned request objects": {"request_object_signing_alg": "none"}, "encrypted request objects": {"request_object_encryption_alg": "RSA-OAEP"}, "no keys": {"require_signed_request_object": true}, "certificates": {"tls_client_certificate_bound_access_tokens": true}, "levels": {"default_acr_values": []any{"aal2"}},
 		"negative max_age": {"default_max_age": -1}, "max_age is a text": {"default_max_age": "60"}, "long max_age": {"default_max_age": 1 << 31},
 		"kind": {"application_type": "mobile"}, "alg none": {"id_token_signed_response_alg": "none"}, "alg HS256": {"id_token_signed_response_alg": "HS256"},
@@ -523,4 +524,35 @@ func registeredClient(t *testing.T, w *world, c *client) {
 			t.Errorf("%d grants are left, %v", left, err)
 		}
 	}
+}
+
+// registeredWithoutPKCE lets confidential clients do without PKCE that send a nonce, where the tenant
+// permits it.
+func registeredWithoutPKCE(t *testing.T, w *world, c *client) {
+	w.ahead.Store(0) // both clocks count here
+	allowRegistration(t, c)
+	member(t, c, "ann@example.com")
+	session := signIn(t, c, "ann@example.com", secret, "complete").data()["session_token"].(string)
+	asks := func(p *relyingParty, changes url.Values) string {
+		t.Helper()
+		_, to := p.ask(t, joined(plain, changes))
+		return to.Path + to.Query().Get("error")
+	}
+	refused := "/cbinvalid_request"
+	before := register(t, c, object{"redirect_uris": []any{callback}}).party(session)
+	equal(t, "by default", asks(before, nil), refused)
+	c.want(t, 200, "", "PATCH", settingsPath, object{"dcr_require_pkce": false})
+	equal(t, "registered before", asks(before, nil), refused)
+	r := register(t, c, object{"redirect_uris": []any{callback}})
+	p := r.party(session)
+	equal(t, "with a nonce", asks(p, nil), "/auth/consent")
+	equal(t, "without a nonce", asks(p, url.Values{"nonce": nil}), refused)
+	public := register(t, c, object{"redirect_uris": []any{callback}, "token_endpoint_auth_method": "none"}).party(session)
+	equal(t, "a public client", asks(public, nil), refused)
+	c.want(t, 200, "", "PATCH", settingsPath, object{"dcr_require_pkce": nil})
+	equal(t, "a setting of the application", asks(p, nil), "/auth/consent")
+	c.want(t, 200, "", "PATCH", appsPath+"/"+p.applicationID(t, c), object{"require_pkce": true})
+	equal(t, "required again", asks(p, nil), refused)
+	r.put(t, object{"redirect_uris": []any{callback}, "client_name": "Another"})
+	equal(t, "an update changes nothing", asks(p, nil), refused)
 }

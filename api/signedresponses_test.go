@@ -139,3 +139,28 @@ func signedIntrospection(t *testing.T, w *world, c *client) {
 	found := c.want(t, 200, "", "GET", "/.well-known/openid-configuration", nil).body
 	equal(t, "metadata", found["introspection_signing_alg_values_supported"], found["id_token_signing_alg_values_supported"])
 }
+
+// signedUserInfo has the responses of the UserInfo endpoint that are JWTs (OIDC Core §5.3.2).
+func signedUserInfo(t *testing.T, w *world, c *client) {
+	w.ahead.Store(0) // both clocks count here
+	id := member(t, c, "ann@example.com")
+	p := newParty(t, c, object{"allowed_scopes": []any{"openid", "email"}, "userinfo_signed_response_alg": "PS256"})
+	p.session = signIn(t, c, "ann@example.com", secret, "complete").data()["session_token"].(string)
+	got := p.exchange(t, p.code(t, url.Values{"scope": {"openid email"}}), nil)
+	by := c.with(got.body["access_token"].(string))
+	for _, method := range []string{"GET", "POST"} {
+		a := by.want(t, 200, "", method, "/oauth2/userinfo", nil)
+		equal(t, method, a.header.Get("Content-Type"), "application/jwt")
+		equal(t, method, map[string]any(signedBy(t, c, a.text, "PS256", "JWT")), map[string]any{"iss": c.base(), "aud": p.id, "sub": id, "email": "ann@example.com", "email_verified": true})
+	}
+	signed := by.want(t, 200, "", "GET", "/oauth2/userinfo", nil).text
+	_, to := p.ask(t, url.Values{"id_token_hint": {signed}})
+	equal(t, "as a hint", to.Query().Get("error"), "invalid_request")
+	equal(t, "as an access token", c.with(signed).do(t, "GET", "/oauth2/userinfo", nil).status, 401)
+	// Refusals are JSON, and so are responses to applications without an algorithm.
+	equal(t, "refused", c.with("x").want(t, 401, "invalid_token", "GET", "/oauth2/userinfo", nil).header.Get("Content-Type"), "application/json")
+	c.want(t, 200, "", "PATCH", appsPath+"/"+p.applicationID(t, c), object{"userinfo_signed_response_alg": nil})
+	equal(t, "JSON", by.userInfoOf(t, got.body["access_token"])["sub"], any(id))
+	found := discoveryOf(t, c)
+	equal(t, "metadata", found["userinfo_signing_alg_values_supported"], found["id_token_signing_alg_values_supported"])
+}

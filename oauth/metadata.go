@@ -45,11 +45,13 @@ type Metadata struct {
 	IntrospectionAuthAlgsSupported     []string
 	AuthorizationAlgsSupported         []string // JARM §4
 	IntrospectionAlgsSupported         []string // RFC 9701 §7
+	UserInfoAlgsSupported              []string // OIDC Discovery §3
 	CodeChallengeMethodsSupported      []string
 	DPoPSigningAlgValuesSupported      []string // RFC 9449 §5.1
 	AuthorizationResponseISSSupported  bool     // RFC 9207
 	ACRValuesSupported                 []string
 	ClaimsSupported                    []string
+	ClaimsParameterSupported           bool     // OIDC Core §5.5
 	AuthorizationDetailsTypes          []string // RFC 9396 §10
 	PromptValuesSupported              []string
 	BackchannelLogoutSupported         bool
@@ -59,6 +61,7 @@ type Metadata struct {
 	RequestParameterSupported          bool
 	RequestObjectAlgsSupported         []string // RFC 9101 §10.5
 	RequestURIParameterSupported       bool
+	RequestURIRegistrationRequired     bool
 	RequirePushedRequests              bool
 	UILocalesSupported                 []string
 	ServiceDocumentation               string
@@ -110,16 +113,20 @@ func (s *Service) Metadata(ctx context.Context, tenant protocol.Tenant) (Metadat
 		IntrospectionAuthAlgsSupported:     assertion.Algs,
 		AuthorizationAlgsSupported:         algNames(),
 		IntrospectionAlgsSupported:         algNames(),
+		UserInfoAlgsSupported:              algNames(),
 		CodeChallengeMethodsSupported:      []string{"S256"},
 		DPoPSigningAlgValuesSupported:      dpop.Algs,
 		AuthorizationResponseISSSupported:  true,
 		ACRValuesSupported:                 []string{protocol.AAL1, protocol.AAL2},
 		ClaimsSupported:                    claimsSupported(configured()),
+		ClaimsParameterSupported:           true,
 		AuthorizationDetailsTypes:          types,
 		PromptValuesSupported:              authorization.Prompts,
 		UILocalesSupported:                 languages(), // of the hosted pages
 		ServiceDocumentation:               tenant.BaseURL + "/api/v1/openapi.yaml",
 		RequestParameterSupported:          true,
+		RequestURIParameterSupported:       true,
+		RequestURIRegistrationRequired:     true,
 		RequestObjectAlgsSupported:         requestobject.Algs,
 		BackchannelLogoutSupported:         true,
 		BackchannelLogoutSessionSupported:  true,

@@ -18,6 +18,7 @@ type Document struct {
 	RequireVerifiedEmail bool            `json:"require_verified_email"`
 
 	DCRMode               client.DCRMode      `json:"dcr_mode"`
+	DCRRequirePKCE        bool                `json:"dcr_require_pkce"`
 	ClientIDDocuments     client.DocumentMode `json:"client_id_documents"`
 	ClientIDDocumentHosts []string            `json:"client_id_document_hosts"`
 	RequireState          bool                `json:"require_state"`
@@ -58,7 +59,7 @@ func (s Settings) Document() Document {
 		Session:        Session{u.Session.IdleS, u.Session.AbsoluteS},
 		SignUp:         u.SignUp, RequireVerifiedEmail: u.RequireVerifiedEmail,
 
-		DCRMode: a.DCRMode, RequireState: a.RequireState,
+		DCRMode: a.DCRMode, DCRRequirePKCE: a.DCRRequirePKCE, RequireState: a.RequireState,
 		ClientIDDocuments: a.ClientIDDocuments, ClientIDDocumentHosts: a.ClientIDDocumentHosts,
 		RefreshReuseLeewayS: a.RefreshReuseLeewayS, RefreshFamilyMaxS: a.RefreshFamilyMaxS, PreviousSecretTTLS: a.PreviousSecretTTLS,
 		ClientAssertionMaxS: a.ClientAssertionMaxS,

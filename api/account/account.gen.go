@@ -191,6 +191,9 @@ type ConnectionTest = signin.Document
 
 // ConsentInput defines model for ConsentInput.
 type ConsentInput struct {
+	// Claims What is allowed of the `claims` that are asked for; by default all of them, or none if `scopes` is present.
+	Claims *[]string `json:"claims,omitempty"`
+
 	// Decision `allow` or `deny`.
 	Decision string `json:"decision"`
 	FlowID   string `json:"flow_id"`
@@ -455,7 +458,10 @@ type FlowRead struct {
 	Data struct {
 		// AuthorizationDetails The actions on resources that the application asks for (RFC 9396).
 		AuthorizationDetails []AuthorizationDetail `json:"authorization_details"`
-		Client               struct {
+
+		// Claims The claims about the user that the application asks for by their names, beside those of the scopes (OpenID Connect Core §5.5).
+		Claims []string `json:"claims"`
+		Client struct {
 			LogoURI *string `json:"logo_uri"`
 			Name    string  `json:"name"`
 		} `json:"client"`

@@ -90,7 +90,7 @@ type Tokens interface {
 type Requests interface {
 	Pending(ctx context.Context, t protocol.Tenant, id string) (authorization.PendingRequest, error)
 	Consented(ctx context.Context, t protocol.Tenant, r authorization.Request, said authorization.Answer, userID string) (authorization.Request, error)
-	Consent(ctx context.Context, t protocol.Tenant, requestID, userID string, scopes []string) error
+	Consent(ctx context.Context, t protocol.Tenant, requestID, userID string, scopes, claims []string) error
 	Choose(ctx context.Context, t protocol.Tenant, requestID, sessionID string) error
 	Device(ctx context.Context, t protocol.Tenant, userCode string) (authorization.DeviceRequest, error)
 	AnswerDevice(ctx context.Context, t protocol.Tenant, userCode string, by access.Authentication, allow bool) error

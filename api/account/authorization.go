@@ -48,6 +48,7 @@ func (h *Handlers) GetFlow(ctx context.Context, request GetFlowRequestObject) (G
 	d := &body.Data
 	d.Client.Name, d.Client.LogoURI, d.ClientHost = app.Name, document.OrNull(app.LogoURI), document.OrNull(app.HostOfDocument())
 	d.Scopes, d.GroupScopes, d.Prompt = append([]string{}, pending.Request.Scopes...), []string{}, append([]string{}, pending.Request.Prompt...)
+	d.Claims = append([]string{}, pending.Request.Claims.Names()...)
 	d.AuthorizationDetails = append([]detail.Detail{}, pending.Request.Details...)
 	d.LoginHint, d.Status, d.ExpiresAt = document.OrNull(pending.Request.LoginHint), "sign_in_required", document.Timestamp(pending.ExpiresAt)
 	d.Methods = h.Service.Identify(ctx, tenant(info), "")
@@ -91,7 +92,7 @@ func (h *Handlers) AnswerConsent(ctx context.Context, request AnswerConsentReque
 	if err != nil {
 		return nil, err
 	}
-	var scopes []string // nil: all
+	var scopes, claims []string // nil: all
 	switch {
 	case form.Decision == "deny":
 		scopes = []string{}
@@ -103,7 +104,12 @@ func (h *Handlers) AnswerConsent(ctx context.Context, request AnswerConsentReque
 	default:
 		return nil, web.ValidationFailed(web.FieldError{Field: "decision", Code: "unknown_value", Message: "decision must be allow or deny"})
 	}
-	err = h.Requests.Consent(ctx, oauthTenant(info), form.FlowID, current.UserID, scopes)
+	if form.Claims != nil {
+		claims = append([]string{}, *form.Claims...)
+	} else if scopes != nil { // a caller that lists scopes may not have shown the claims
+		claims = []string{}
+	}
+	err = h.Requests.Consent(ctx, oauthTenant(info), form.FlowID, current.UserID, scopes, claims)
 	return AnswerConsent200JSONResponse{Body: answered(info, form.FlowID)}, err
 }
 
@@ -165,6 +171,8 @@ func requestError(err error) *web.Error {
 		return &web.Error{Status: http.StatusGone, Code: "flow_expired", Message: authorization.ErrRequestExpired.Error()}
 	case errors.Is(err, authorization.ErrScopesNotAsked):
 		return web.ValidationFailed(web.FieldError{Field: "scopes", Code: "unknown_value", Message: authorization.ErrScopesNotAsked.Error()})
+	case errors.Is(err, authorization.ErrClaimsNotAsked):
+		return web.ValidationFailed(web.FieldError{Field: "claims", Code: "unknown_value", Message: authorization.ErrClaimsNotAsked.Error()})
 	case errors.Is(err, access.ErrNoAuthorization), errors.Is(err, client.ErrNotFound):
 		return &web.Error{Status: http.StatusNotFound, Code: "application_not_found", Message: access.ErrNoAuthorization.Error()}
 	}

@@ -103,7 +103,7 @@ func (h *Handlers) demands(ctx context.Context, info *web.RequestInfo, next stri
 		return d, nil // the path responds with the error
 	}
 	r := pending.Request
-	d.Fresh, d.SecondFactor = r.Prompts("login") || r.Prompts("create"), r.AAL2
+	d.Fresh, d.SecondFactor = r.Prompts("login") || r.Prompts("create"), r.AAL2 || r.RequiresAAL2()
 	if r.MaxAge >= 0 && err == nil {
 		d.MaxAge = new(time.Duration(r.MaxAge) * time.Second)
 	}

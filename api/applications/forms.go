@@ -123,6 +123,9 @@ func (r *reader) options() {
 	member(r, "id_token_signed_response_alg", text, func(a *client.Application) *keys.Alg { return &a.IDTokenAlg })
 	member(r, "authorization_signed_response_alg", text, func(a *client.Application) *keys.Alg { return &a.AuthorizationAlg })
 	member(r, "introspection_signed_response_alg", text, func(a *client.Application) *keys.Alg { return &a.IntrospectionAlg })
+	member(r, "userinfo_signed_response_alg", text, func(a *client.Application) *keys.Alg { return &a.UserInfoAlg })
+	member(r, "token_endpoint_auth_signing_alg", text, func(a *client.Application) *string { return &a.AuthAlg })
+	member(r, "request_uris", list, func(a *client.Application) *[]string { return &a.RequestURIs })
 	member(r, "request_object_signing_alg", text, func(a *client.Application) *string { return &a.RequestObjectAlg })
 	member(r, "require_signed_request_object", flag, func(a *client.Application) *bool { return &a.RequireRequestObject })
 	read(r, "group_scopes", text, func(a *client.Application, which client.GroupScopes, given bool) {

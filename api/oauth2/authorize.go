@@ -3,6 +3,7 @@ package oauth2
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -157,7 +158,8 @@ func (h *Handlers) authenticate(ctx context.Context, requestID string, pending a
 	fresh := signedIn && requestID != "" && !current.AuthTime.Before(pending.CreatedAt)
 	chosen := fresh || signedIn && requestID != "" && !current.CreatedAt.Before(pending.CreatedAt)
 	again := (request.Prompts("login") || request.Prompts("create")) && !fresh
-	another := signedIn && request.UserID != "" && current.UserID != request.UserID
+	another := signedIn && !request.IsFor(current.UserID)
+	lacksFactor := request.RequiresAAL2() && current.SecondFactor.IsZero()
 	again = again || another && !chosen || signedIn && request.MaxAge >= 0 && !fresh && time.Since(current.AuthTime) > time.Duration(request.MaxAge)*time.Second
 	switch {
 	case !signedIn || again:
@@ -170,13 +172,13 @@ func (h *Handlers) authenticate(ctx context.Context, requestID string, pending a
 		}
 		return todo, nil
 	case another:
-		return step{}, request.Refusal(protocol.LoginRequired, "the signed-in user is not the user that id_token_hint names")
+		return step{}, request.Refusal(protocol.LoginRequired, "the signed-in user is not the user that id_token_hint or the claim sub names")
 	case request.Prompts("select_account") && !chosen && pending.Answer.SessionID != current.ID:
 		return step{page: "/auth/select-account", refusal: protocol.InteractionRequired, storesAnswer: true}, nil
 	case current.MustEnrol:
 		return step{page: enrolPage, refusal: protocol.InteractionRequired}, nil
-	case request.AAL2 && !h.Sessions.SteppedUp(current.SecondFactor):
-		return h.stepUp(ctx, request, current)
+	case lacksFactor || request.AAL2 && !h.Sessions.SteppedUp(current.SecondFactor):
+		return h.stepUp(ctx, request, current, lacksFactor || request.StepUp)
 	}
 	return step{}, nil
 }
@@ -185,14 +187,14 @@ func (h *Handlers) authenticate(ctx context.Context, requestID string, pending a
 const enrolPage = "/account/security?done=enrol"
 
 // stepUp returns the step to AAL2: by a factor that the user has or, if the request requires
-// it (RFC 9470), by one that the user adds. A request that only prefers AAL2 gets the level
-// that is possible.
-func (h *Handlers) stepUp(ctx context.Context, request authorization.Request, current session.Session) (step, error) {
+// it (RFC 9470, or an essential claim acr), by one that the user adds. A request that only prefers
+// AAL2 gets the level that is possible.
+func (h *Handlers) stepUp(ctx context.Context, request authorization.Request, current session.Session, required bool) (step, error) {
 	way, err := h.Sessions.WayToAAL2(ctx, current.TenantID, current.UserID)
 	switch {
 	case err != nil:
 		return step{}, err
-	case !request.StepUp && (way != authn.Prove || request.Prompts("none")):
+	case !required && (way != authn.Prove || request.Prompts("none")):
 		return step{}, nil
 	case way == authn.Prove:
 		return step{page: "/account/step-up", refusal: protocol.UnmetRequirements}, nil
@@ -302,19 +304,32 @@ func redirect(w http.ResponseWriter, r *http.Request, to string, query url.Value
 	w.WriteHeader(status)
 }
 
-// GetUserInfo is the UserInfo endpoint (OIDC Core §5.3).
+// GetUserInfo is the UserInfo endpoint (OIDC Core §5.3). The response is JSON or, if the application
+// has registered an algorithm for it, a JWT.
 func (h *Handlers) GetUserInfo(w http.ResponseWriter, r *http.Request) {
 	info := web.InfoOf(r.Context())
-	claims, err := h.Tokens.UserInfo(r.Context(), tenantOf(r), info.Principal)
-	if errors.Is(err, access.ErrUserGone) {
+	claims, app, err := h.Tokens.UserInfo(r.Context(), tenantOf(r), info.Principal)
+	switch {
+	case errors.Is(err, access.ErrUserGone):
 		err = web.InvalidToken(info, token.Revoked)
-	}
-	if err == nil {
+	case err == nil && app.UserInfoAlg != "":
+		var signed string
+		if signed, err = h.Tokens.SignUserInfo(r.Context(), tenantOf(r), app, claims); err == nil {
+			err = writeJWT(w, "application/jwt", signed)
+		}
+	case err == nil:
 		err = web.WriteJSON(w, http.StatusOK, claims)
 	}
 	if err != nil {
 		h.Server.Fail(w, r, err)
 	}
+}
+
+// writeJWT writes a response that is a JWT.
+func writeJWT(w http.ResponseWriter, mediaType, token string) error {
+	w.Header().Set("Content-Type", mediaType)
+	_, err := io.WriteString(w, token)
+	return err
 }
 
 // GetUserInfoByForm is the UserInfo endpoint for POST.

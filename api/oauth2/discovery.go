@@ -54,11 +54,13 @@ type metadata struct {
 	IntrospectionAuthAlgsSupported     []string `json:"introspection_endpoint_auth_signing_alg_values_supported"`
 	AuthorizationAlgsSupported         []string `json:"authorization_signing_alg_values_supported"`
 	IntrospectionAlgsSupported         []string `json:"introspection_signing_alg_values_supported"`
+	UserInfoAlgsSupported              []string `json:"userinfo_signing_alg_values_supported"`
 	CodeChallengeMethodsSupported      []string `json:"code_challenge_methods_supported"`
 	DPoPSigningAlgValuesSupported      []string `json:"dpop_signing_alg_values_supported"`
 	AuthorizationResponseISSSupported  bool     `json:"authorization_response_iss_parameter_supported"`
 	ACRValuesSupported                 []string `json:"acr_values_supported"`
 	ClaimsSupported                    []string `json:"claims_supported"`
+	ClaimsParameterSupported           bool     `json:"claims_parameter_supported"`
 	AuthorizationDetailsTypes          []string `json:"authorization_details_types_supported"`
 	PromptValuesSupported              []string `json:"prompt_values_supported"`
 	BackchannelLogoutSupported         bool     `json:"backchannel_logout_supported"`
@@ -68,6 +70,7 @@ type metadata struct {
 	RequestParameterSupported          bool     `json:"request_parameter_supported"`
 	RequestObjectAlgsSupported         []string `json:"request_object_signing_alg_values_supported"`
 	RequestURIParameterSupported       bool     `json:"request_uri_parameter_supported"`
+	RequestURIRegistrationRequired     bool     `json:"require_request_uri_registration"`
 	RequirePushedRequests              bool     `json:"require_pushed_authorization_requests"`
 	UILocalesSupported                 []string `json:"ui_locales_supported"`
 	ServiceDocumentation               string   `json:"service_documentation"`

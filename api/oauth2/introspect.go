@@ -2,7 +2,6 @@ package oauth2
 
 import (
 	"cmp"
-	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -45,8 +44,7 @@ func (h *Handlers) IntrospectToken(w http.ResponseWriter, r *http.Request) {
 		}
 		signed, err := h.Tokens.SignIntrospection(r.Context(), tenantOf(r), by.ClientID, introspectionOf(i))
 		if err == nil {
-			w.Header().Set("Content-Type", introspectionJWT)
-			_, err = io.WriteString(w, signed)
+			err = writeJWT(w, introspectionJWT, signed)
 		}
 		return err
 	})

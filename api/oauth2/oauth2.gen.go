@@ -241,6 +241,7 @@ type ClientInformation struct {
 	// RegistrationClientURI Where.
 	RegistrationClientURI              string   `json:"registration_client_uri"`
 	RequestObjectSigningAlg            string   `json:"request_object_signing_alg,omitempty"`
+	RequestUris                        []string `json:"request_uris,omitempty"`
 	RequireAuthTime                    bool     `json:"require_auth_time,omitempty"`
 	RequirePushedAuthorizationRequests bool     `json:"require_pushed_authorization_requests"`
 	RequireSignedRequestObject         bool     `json:"require_signed_request_object"`
@@ -250,7 +251,9 @@ type ClientInformation struct {
 	SoftwareID                         string   `json:"software_id,omitempty"`
 	SoftwareVersion                    string   `json:"software_version,omitempty"`
 	TokenEndpointAuthMethod            string   `json:"token_endpoint_auth_method"`
+	TokenEndpointAuthSigningAlg        string   `json:"token_endpoint_auth_signing_alg,omitempty"`
 	TosURI                             string   `json:"tos_uri,omitempty"`
+	UserinfoSignedResponseAlg          string   `json:"userinfo_signed_response_alg,omitempty"`
 }
 
 // ClientMetadata defines model for ClientMetadata.
@@ -304,6 +307,7 @@ type ClientMetadata struct {
 	// RedirectUris Required unless `grant_types` is there without `authorization_code`. By the rules of applications' `redirect_uris`.
 	RedirectUris            []string `json:"redirect_uris,omitempty"`
 	RequestObjectSigningAlg string   `json:"request_object_signing_alg,omitempty"`
+	RequestUris             []string `json:"request_uris,omitempty"`
 
 	// RequireAuthTime `auth_time` is part of every ID token.
 	RequireAuthTime                    bool `json:"require_auth_time,omitempty"`
@@ -328,8 +332,12 @@ type ClientMetadata struct {
 	SubjectType string `json:"subject_type,omitempty"`
 
 	// TokenEndpointAuthMethod `client_secret_basic`, by default, `client_secret_post`, `private_key_jwt` or `none`.
-	TokenEndpointAuthMethod string `json:"token_endpoint_auth_method,omitempty"`
-	TosURI                  string `json:"tos_uri,omitempty"`
+	TokenEndpointAuthMethod     string `json:"token_endpoint_auth_method,omitempty"`
+	TokenEndpointAuthSigningAlg string `json:"token_endpoint_auth_signing_alg,omitempty"`
+	TosURI                      string `json:"tos_uri,omitempty"`
+
+	// UserinfoSignedResponseAlg As of applications, as are the next two.
+	UserinfoSignedResponseAlg string `json:"userinfo_signed_response_alg,omitempty"`
 }
 
 // Context Values for the parameters of conditions. Those stored with a relation go
@@ -364,6 +372,7 @@ type Discovery struct {
 	AuthorizationSigningAlgValuesSupported     []string `json:"authorization_signing_alg_values_supported,omitempty"`
 	BackchannelLogoutSessionSupported          bool     `json:"backchannel_logout_session_supported,omitempty"`
 	BackchannelLogoutSupported                 bool     `json:"backchannel_logout_supported,omitempty"`
+	ClaimsParameterSupported                   bool     `json:"claims_parameter_supported,omitempty"`
 	ClaimsSupported                            []string `json:"claims_supported,omitempty"`
 
 	// ClientIDMetadataDocumentSupported Whether a `client_id` may be the URL of a client ID metadata document (`client_id_documents` of the settings).
@@ -391,6 +400,7 @@ type Discovery struct {
 	RequestParameterSupported                       bool     `json:"request_parameter_supported,omitempty"`
 	RequestURIParameterSupported                    bool     `json:"request_uri_parameter_supported,omitempty"`
 	RequirePushedAuthorizationRequests              bool     `json:"require_pushed_authorization_requests,omitempty"`
+	RequireRequestURIRegistration                   bool     `json:"require_request_uri_registration,omitempty"`
 	ResponseModesSupported                          []string `json:"response_modes_supported,omitempty"`
 	ResponseTypesSupported                          []string `json:"response_types_supported"`
 	RevocationEndpoint                              string   `json:"revocation_endpoint,omitempty"`
@@ -404,6 +414,7 @@ type Discovery struct {
 	TokenEndpointAuthSigningAlgValuesSupported      []string `json:"token_endpoint_auth_signing_alg_values_supported,omitempty"`
 	UILocalesSupported                              []string `json:"ui_locales_supported,omitempty"`
 	UserinfoEndpoint                                string   `json:"userinfo_endpoint,omitempty"`
+	UserinfoSigningAlgValuesSupported               []string `json:"userinfo_signing_alg_values_supported,omitempty"`
 }
 
 // Error defines model for Error.
@@ -916,12 +927,15 @@ type AuthorizeParams struct {
 	// UILocales The languages of the pages, in the order of preference, separated by spaces (BCP 47): the first of `ui_locales_supported` that suits is used. Without it, and with values that are not supported, the user's language or the browser's is.
 	UILocales string `form:"ui_locales,omitempty" json:"ui_locales,omitempty"`
 
-	// RequestURI That of a pushed request, with `client_id`. With any other, the answer is `request_uri_not_supported`.
+	// RequestURI That of a pushed request, with `client_id`; or one of the `request_uris` of the application, from which its request object is fetched (RFC 9101). `invalid_request_uri` if it is another one or cannot be fetched; `request_uri_not_supported` if the application has none.
 	RequestURI string `form:"request_uri,omitempty" json:"request_uri,omitempty"`
 
 	// Connection The slug of a federation connection: a user who has to sign in is led straight to its provider. With a connection that is unknown or disabled, the user is told so and can sign in another way.
 	Connection string `form:"connection,omitempty" json:"connection,omitempty"`
 	Audience   string `form:"audience,omitempty" json:"audience,omitempty"`
+
+	// Claims Single claims that are asked for (OpenID Connect Core §5.5): a JSON object with the members `userinfo` and `id_token`, in at most 4,096 bytes. A claim about the user whose scope the application is allowed is returned without the scope; a user who is asked for consent sees its name. `sub` with a value is the user that the request is for. `acr` with values is a preference as `acr_values` or, if it is essential, a demand: `unmet_authentication_requirements` is the answer where it cannot be met. Other claims are ignored.
+	Claims string `form:"claims,omitempty" json:"claims,omitempty"`
 
 	// AuthorizationDetails Actions on resources that the tokens are for (RFC 9396): a list of objects with the members `type`, a resource type of the tenant, `actions` and `identifiers`, in at most 4,096 bytes and with at most 100 actions on resources. `invalid_authorization_details` if it is malformed, or a type or an action is not defined; `access_denied` if the user may not perform every action on every resource.
 	AuthorizationDetails string `form:"authorization_details,omitempty" json:"authorization_details,omitempty"`
@@ -1602,6 +1616,19 @@ func (siw *ServerInterfaceWrapper) Authorize(w http.ResponseWriter, r *http.Requ
 			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "audience"})
 		} else {
 			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "audience", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "claims" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "claims", r.URL.Query(), &params.Claims, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "claims"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "claims", Err: err})
 		}
 		return
 	}

@@ -57,7 +57,8 @@ type Tokens interface {
 	Revoke(ctx context.Context, t protocol.Tenant, by client.Credentials, bearer string) error
 	Introspect(ctx context.Context, t protocol.Tenant, by client.Credentials, bearer string) (token.Introspection, error)
 	SignIntrospection(ctx context.Context, t protocol.Tenant, clientID string, response any) (string, error)
-	UserInfo(ctx context.Context, t protocol.Tenant, p *token.Principal) (map[string]any, error)
+	UserInfo(ctx context.Context, t protocol.Tenant, p *token.Principal) (map[string]any, client.Application, error)
+	SignUserInfo(ctx context.Context, t protocol.Tenant, app client.Application, claims map[string]any) (string, error)
 }
 
 // Keys is the part of [stonetown/oauth/keys.Service] that the operations use.

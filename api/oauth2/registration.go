@@ -59,6 +59,9 @@ type clientMetadata struct {
 
 	AuthorizationAlg     keys.Alg `json:"authorization_signed_response_alg"`
 	IntrospectionAlg     keys.Alg `json:"introspection_signed_response_alg"`
+	UserInfoAlg          keys.Alg `json:"userinfo_signed_response_alg,omitzero"`
+	AuthAlg              string   `json:"token_endpoint_auth_signing_alg,omitzero"`
+	RequestURIs          []string `json:"request_uris,omitempty"`
 	RequestObjectAlg     string   `json:"request_object_signing_alg,omitzero"`
 	RequireRequestObject bool     `json:"require_signed_request_object"`
 

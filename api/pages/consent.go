@@ -92,7 +92,8 @@ func (page *consentRequest) read(wants object, in speech) {
 	page.Host, _ = wants["client_host"].(string)
 	said, _ := wants["scope_descriptions"].(object)
 	page.Details = in.describeDetails(wants["authorization_details"])
-	page.Wants, page.ByGroups = in.describe(wants["scopes"], said), in.describe(wants["group_scopes"], said)
+	page.Wants = append(in.describe(wants["scopes"], said, meanings), in.describe(wants["claims"], nil, claimMeanings)...)
+	page.ByGroups = in.describe(wants["group_scopes"], said, meanings)
 }
 
 // answerRequest answers an authorization request and redirects to the application.
@@ -113,21 +114,21 @@ func applications(v *visit) error {
 	}
 	for _, item := range list {
 		if o, ok := item.(object); ok {
-			o["wants"] = v.describe(o["scopes"], nil)
+			o["wants"] = append(v.describe(o["scopes"], nil, meanings), v.describe(o["claims"], nil, claimMeanings)...)
 		}
 	}
 	return v.show("applications.html", "Applications", list)
 }
 
-// describe describes scopes: in the words of the tenant, in those of meanings, or by their names.
-func (s speech) describe(scopes any, said object) (texts []string) {
+// describe describes scopes or claims: in the words of the tenant, in known ones, or by their names.
+func (s speech) describe(scopes any, said object, known map[string]message) (texts []string) {
 	list, _ := scopes.([]any)
 	for _, item := range list {
 		scope, _ := item.(string)
 		text, ok := said[scope].(string)
 		if !ok {
 			text = scope
-			if meaning, ok := meanings[scope]; ok {
+			if meaning, ok := known[scope]; ok {
 				text = s.say(meaning)
 			}
 		}
@@ -176,4 +177,13 @@ var meanings = map[string]message{
 	"settings:read": "See settings", "settings:write": "Change settings",
 	"scim:write":  "Change all users and groups by SCIM",
 	"saml:groups": "See your groups", "saml:attributes": "See other details about you",
+}
+
+// claimMeanings describe the claims about users that applications can ask for by their names.
+var claimMeanings = map[string]message{
+	"name": "See your name", "given_name": "See your first name", "family_name": "See your last name", "middle_name": "See your middle name", "nickname": "See your nickname",
+	"preferred_username": "See your user name", "profile": "See the address of your profile page", "picture": "See your picture", "website": "See the address of your website",
+	"gender": "See your gender", "birthdate": "See your date of birth", "zoneinfo": "See your time zone", "locale": "See your language", "updated_at": "See when your profile was last changed",
+	"email": "See your e-mail address", "email_verified": "See whether your e-mail address is verified",
+	"phone_number": "See your phone number", "phone_number_verified": "See whether your phone number is verified", "address": "See your postal address",
 }

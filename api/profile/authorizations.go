@@ -13,6 +13,7 @@ type Authorization struct {
 	LogoURI          *string            `json:"logo_uri"`
 	FirstParty       bool               `json:"first_party"`
 	Scopes           []string           `json:"scopes"`
+	Claims           []string           `json:"claims"`
 	CreatedAt        document.Timestamp `json:"created_at"`
 	LastAuthorizedAt document.Timestamp `json:"last_authorized_at"`
 }
@@ -24,7 +25,7 @@ func Authorizations(list []access.Authorization) []Authorization {
 		a := z.Application
 		all[i] = Authorization{
 			a.ID, a.ClientID, a.Name, document.OrNull(a.LogoURI), a.FirstParty,
-			append([]string{}, z.Scopes...), document.Timestamp(z.CreatedAt), document.Timestamp(z.UsedAt),
+			append([]string{}, z.Scopes...), append([]string{}, z.Claims...), document.Timestamp(z.CreatedAt), document.Timestamp(z.UsedAt),
 		}
 	}
 	return all

@@ -13,6 +13,7 @@ import (
 // ofApplications are the settings of applications and their tokens.
 var ofApplications = members[client.Settings]{
 	"dcr_mode":                 word([]string{string(client.DCROff), string(client.DCRInitialAccessToken), string(client.DCROpen)}, func(s *client.Settings) *string { return (*string)(&s.DCRMode) }),
+	"dcr_require_pkce":         flag(func(s *client.Settings) *bool { return &s.DCRRequirePKCE }),
 	"client_id_documents":      word(client.DocumentModes, func(s *client.Settings) *string { return (*string)(&s.ClientIDDocuments) }),
 	"client_id_document_hosts": set(readHosts, func(s *client.Settings) *[]string { return &s.ClientIDDocumentHosts }),
 	"require_state":            flag(func(s *client.Settings) *bool { return &s.RequireState }),
@@ -49,7 +50,7 @@ func seconds(least, most time.Duration, of func(*client.Settings) *int) member[c
 // applicationsOf reads the members of a patch that are about applications.
 func applicationsOf(form *SettingsPatch) (change func(*client.Settings), err error) {
 	return ofApplications.read(map[string]jsontext.Value{
-		"dcr_mode": form.DcrMode, "client_id_documents": form.ClientIDDocuments, "client_id_document_hosts": form.ClientIDDocumentHosts, "require_state": form.RequireState, "refresh_reuse_leeway_s": form.RefreshReuseLeewayS,
+		"dcr_mode": form.DcrMode, "dcr_require_pkce": form.DcrRequirePkce, "client_id_documents": form.ClientIDDocuments, "client_id_document_hosts": form.ClientIDDocumentHosts, "require_state": form.RequireState, "refresh_reuse_leeway_s": form.RefreshReuseLeewayS,
 		"refresh_family_max_s": form.RefreshFamilyMaxS, "previous_secret_ttl_s": form.PreviousSecretTTLS,
 		"client_assertion_max_s": form.ClientAssertionMaxS,
 		"token_defaults":         form.TokenDefaults, "trusted_origins": form.TrustedOrigins,

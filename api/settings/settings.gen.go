@@ -167,6 +167,9 @@ type SettingsPatch struct {
 	// DcrMode Default: `off`.
 	DcrMode jsontext.Value `json:"dcr_mode,omitempty"`
 
+	// DcrRequirePkce Default: true.
+	DcrRequirePkce jsontext.Value `json:"dcr_require_pkce,omitempty"`
+
 	// MfaPolicy A member that is null, or all of it, is the default again, optional and all kinds.
 	MfaPolicy jsontext.Value `json:"mfa_policy,omitempty"`
 

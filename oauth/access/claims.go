@@ -16,47 +16,52 @@ var StandardClaims = slices.Concat(
 // profileAttributes are the claims of the scope profile that are attributes of a user.
 var profileAttributes = []string{"middle_name", "nickname", "preferred_username", "profile", "website", "gender", "birthdate", "zoneinfo"}
 
+// attributeClaims are the claims that depend on the attributes of a user.
+var attributeClaims = append([]string{"phone_number", "phone_number_verified", "address"}, profileAttributes...)
+
 // addressMembers are the members of the claim address (OIDC Core §5.1.1).
 var addressMembers = []string{"formatted", "street_address", "locality", "region", "postal_code", "country"}
 
 // maxClaim bounds a text that is an attribute, in bytes.
 const maxClaim = 2048
 
-// Claims returns the claims about the user that scopes permit (OIDC Core §5.4). Attributes are
-// claims if they have the name and the type of one. Users can change them, so no phone number is
-// verified.
-func (p User) Claims(scopes scope.Set) map[string]any {
+// Claims returns the claims about the user that scopes permit (OIDC Core §5.4), and those of some
+// that were requested by their names (§5.5). Attributes are claims if they have the name and the type
+// of one. Users can change them, so no phone number is verified.
+func (p User) Claims(scopes scope.Set, requested []string) map[string]any {
+	has := permits(scopes, requested)
 	c := map[string]any{"sub": p.ID}
 	put := func(name, value string) {
-		if value != "" {
+		if value != "" && has(name) {
 			c[name] = value
 		}
 	}
 	var attributes map[string]any
-	if len(p.Attributes) > 0 && (scopes.Has("profile") || scopes.Has("phone") || scopes.Has("address")) && json.Unmarshal(p.Attributes, &attributes) != nil {
+	if len(p.Attributes) > 0 && slices.ContainsFunc(attributeClaims, has) && json.Unmarshal(p.Attributes, &attributes) != nil {
 		attributes = nil
 	}
-	if scopes.Has("profile") {
-		put("name", p.Name)
-		put("given_name", p.GivenName)
-		put("family_name", p.FamilyName)
-		put("picture", p.Picture)
-		put("locale", p.Locale)
-		for _, name := range profileAttributes {
-			put(name, text(attributes[name]))
-		}
+	put("name", p.Name)
+	put("given_name", p.GivenName)
+	put("family_name", p.FamilyName)
+	put("picture", p.Picture)
+	put("locale", p.Locale)
+	for _, name := range profileAttributes {
+		put(name, text(attributes[name]))
+	}
+	number := text(attributes["phone_number"])
+	put("phone_number", number)
+	put("email", p.Email)
+	if has("updated_at") {
 		c["updated_at"] = p.UpdatedAt.Unix()
 	}
-	if scopes.Has("email") {
-		c["email"], c["email_verified"] = p.Email, p.EmailVerified
+	if has("email_verified") {
+		c["email_verified"] = p.EmailVerified
 	}
-	if number := text(attributes["phone_number"]); scopes.Has("phone") && number != "" {
-		c["phone_number"], c["phone_number_verified"] = number, false
+	if number != "" && has("phone_number_verified") {
+		c["phone_number_verified"] = false
 	}
-	if scopes.Has("address") {
-		if address := addressOf(attributes["address"]); len(address) > 0 {
-			c["address"] = address
-		}
+	if address := addressOf(attributes["address"]); len(address) > 0 && has("address") {
+		c["address"] = address
 	}
 	return c
 }

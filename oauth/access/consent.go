@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,35 +13,60 @@ import (
 	"stonetown/oauth/client"
 	"stonetown/oauth/internal/storage"
 	"stonetown/oauth/protocol"
+	"stonetown/oauth/scope"
 )
 
 // ErrNoAuthorization is returned if a user has given no access to an application.
 var ErrNoAuthorization = errors.New("the user has not signed in to the application")
 
-// SelectConsent reads the scopes to which a user agreed for an application.
-func (s *Store) SelectConsent(ctx context.Context, from storage.Querier, tenant protocol.Tenant, userID, clientID string) ([]string, error) {
-	var scopes string
-	err := from.QueryRow(ctx, `SELECT scopes FROM authorizations WHERE tenant_id = $1 AND user_id = $2 AND client_id = $3`, tenant.ID, userID, clientID).Scan(&scopes)
-	if err != nil && !errors.Is(err, sqldb.ErrNoRows) {
-		return nil, fmt.Errorf("read consent: %w", err)
-	}
-	return strings.Fields(scopes), nil
+// Consent is what a user agreed to for an application.
+type Consent struct {
+	Scopes []string
+	Claims []string // that were requested by their names, beside those of the scopes
 }
 
-// AddConsent queues, with its event, that a user agreed to some scopes for an application. all
-// are these and those to which the user agreed before.
-func (s *Store) AddConsent(ctx context.Context, b *sqldb.Batch, tenant protocol.Tenant, userID string, app client.Application, scopes, all []string) {
+// Covers reports whether a user who gave the consent need not be asked about scopes, and about claims
+// that are requested by their names. Consent to the scope of a claim is consent to the claim.
+func (c Consent) Covers(scopes []string, claims RequestedClaims) bool {
+	return len(scope.Intersect(scopes, c.Scopes)) == len(scopes) && len(c.beyond(claims.Beyond(c.Scopes).Names())) == 0
+}
+
+// beyond returns the claims that are not of the consent.
+func (c Consent) beyond(claims []string) []string {
+	return slices.DeleteFunc(slices.Clone(claims), func(name string) bool { return slices.Contains(c.Claims, name) })
+}
+
+// and returns the consent with what another one has beside it.
+func (c Consent) and(more Consent) Consent {
+	scopes := slices.DeleteFunc(slices.Clone(more.Scopes), func(name string) bool { return slices.Contains(c.Scopes, name) })
+	return Consent{slices.Concat(c.Scopes, scopes), slices.Concat(c.Claims, c.beyond(more.Claims))}
+}
+
+// SelectConsent reads the consent of a user for an application.
+func (s *Store) SelectConsent(ctx context.Context, from storage.Querier, tenant protocol.Tenant, userID, clientID string) (Consent, error) {
+	var scopes, claims string
+	err := from.QueryRow(ctx, `SELECT scopes, claims FROM authorizations WHERE tenant_id = $1 AND user_id = $2 AND client_id = $3`, tenant.ID, userID, clientID).Scan(&scopes, &claims)
+	if err != nil && !errors.Is(err, sqldb.ErrNoRows) {
+		return Consent{}, fmt.Errorf("read consent: %w", err)
+	}
+	return Consent{strings.Fields(scopes), strings.Fields(claims)}, nil
+}
+
+// AddConsent queues, with its event, that a user gave consent for an application, beside that of
+// before.
+func (s *Store) AddConsent(ctx context.Context, b *sqldb.Batch, tenant protocol.Tenant, userID string, app client.Application, given, before Consent) {
+	all := before.and(given)
 	b.Queue(`
-		INSERT INTO authorizations (tenant_id, user_id, client_id, scopes, created_at, used_at) VALUES ($1, $2, $3, $4, $5, $5)
-		ON CONFLICT (tenant_id, user_id, client_id) DO UPDATE SET scopes = $4`,
-		[]any{tenant.ID, userID, app.ClientID, strings.Join(all, " "), storage.Now(s.clock).UnixMicro()}, nil)
-	eventlog.Append(b, tenant.ID, consentGranted(ctx, app, userID, scopes))
+		INSERT INTO authorizations (tenant_id, user_id, client_id, scopes, claims, created_at, used_at) VALUES ($1, $2, $3, $4, $5, $6, $6)
+		ON CONFLICT (tenant_id, user_id, client_id) DO UPDATE SET scopes = $4, claims = $5`,
+		[]any{tenant.ID, userID, app.ClientID, strings.Join(all.Scopes, " "), strings.Join(all.Claims, " "), storage.Now(s.clock).UnixMicro()}, nil)
+	eventlog.Append(b, tenant.ID, consentGranted(ctx, app, userID, given))
 }
 
 // Authorization is an application to which a user has signed in.
 type Authorization struct {
 	Application client.Application
-	Scopes      []string  // to which the user agreed; none for first-party applications
+	Consent               // of the user; none for first-party applications
 	CreatedAt   time.Time // UTC, as the other time
 	UsedAt      time.Time // when the user last got a code for it
 }
@@ -52,7 +78,7 @@ const maxAuthorizations = 1000
 // most 1,000.
 func (s *Store) Authorizations(ctx context.Context, tenantID, userID string) (list []Authorization, err error) {
 	rows, err := s.db.Query(ctx, `
-		SELECT z.scopes, z.created_at, z.used_at, a.id, a.client_id, a.name, a.options
+		SELECT z.scopes, z.claims, z.created_at, z.used_at, a.id, a.client_id, a.name, a.options
 		FROM authorizations z JOIN applications a ON a.tenant_id = z.tenant_id AND a.client_id = z.client_id
 		WHERE z.tenant_id = $1 AND z.user_id = $2 ORDER BY z.used_at DESC, z.client_id LIMIT $3`, tenantID, userID, int64(maxAuthorizations))
 	if err != nil {
@@ -61,9 +87,9 @@ func (s *Store) Authorizations(ctx context.Context, tenantID, userID string) (li
 	defer rows.Close()
 	for rows.Next() {
 		var z Authorization
-		var scopes, options string
+		var scopes, claims, options string
 		var created, used int64
-		err := rows.Scan(&scopes, &created, &used, &z.Application.ID, &z.Application.ClientID, &z.Application.Name, &options)
+		err := rows.Scan(&scopes, &claims, &created, &used, &z.Application.ID, &z.Application.ClientID, &z.Application.Name, &options)
 		if err == nil {
 			z.Application.FirstParty = true
 			err = storage.ReadJSON(options, &z.Application.Options)
@@ -71,7 +97,7 @@ func (s *Store) Authorizations(ctx context.Context, tenantID, userID string) (li
 		if err != nil {
 			return nil, fmt.Errorf("list authorizations: %w", err)
 		}
-		z.Scopes, z.CreatedAt, z.UsedAt = strings.Fields(scopes), sqldb.Instant(created), sqldb.Instant(used)
+		z.Consent, z.CreatedAt, z.UsedAt = Consent{strings.Fields(scopes), strings.Fields(claims)}, sqldb.Instant(created), sqldb.Instant(used)
 		list = append(list, z)
 	}
 	if err := rows.Err(); err != nil {
@@ -88,7 +114,7 @@ func (s *Store) EndAuthorization(ctx context.Context, tenant protocol.Tenant, us
 		return err
 	}
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
-		scopes, err := s.SelectConsent(ctx, tx, tenant, userID, app.ClientID)
+		given, err := s.SelectConsent(ctx, tx, tenant, userID, app.ClientID)
 		if err != nil {
 			return err
 		}
@@ -104,7 +130,7 @@ func (s *Store) EndAuthorization(ctx context.Context, tenant protocol.Tenant, us
 			return err
 		}
 		var b sqldb.Batch
-		eventlog.Append(&b, tenant.ID, consentRevoked(ctx, app, userID, scopes))
+		eventlog.Append(&b, tenant.ID, consentRevoked(ctx, app, userID, given))
 		return tx.Send(ctx, &b)
 	})
 	if err != nil {

@@ -22,14 +22,19 @@ type consentEvent struct {
 	Application client.Ref `json:"application"`
 	User        UserRef    `json:"user"`
 	Scopes      []string   `json:"scopes"`
+	Claims      []string   `json:"claims"`
 }
 
-func consentGranted(ctx context.Context, a client.Application, userID string, scopes []string) eventlog.Event {
-	return eventlog.Of(ctx, eventlog.ConsentGranted, consentEvent{a.Ref(), UserRef{userID}, scopes})
+func consentGranted(ctx context.Context, a client.Application, userID string, c Consent) eventlog.Event {
+	return eventlog.Of(ctx, eventlog.ConsentGranted, ofConsent(a, userID, c))
 }
 
-func consentRevoked(ctx context.Context, a client.Application, userID string, scopes []string) eventlog.Event {
-	return eventlog.Of(ctx, eventlog.ConsentRevoked, consentEvent{a.Ref(), UserRef{userID}, scopes})
+func consentRevoked(ctx context.Context, a client.Application, userID string, c Consent) eventlog.Event {
+	return eventlog.Of(ctx, eventlog.ConsentRevoked, ofConsent(a, userID, c))
+}
+
+func ofConsent(a client.Application, userID string, c Consent) consentEvent {
+	return consentEvent{a.Ref(), UserRef{userID}, c.Scopes, append([]string{}, c.Claims...)}
 }
 
 // Event returns an event of a grant that ends.

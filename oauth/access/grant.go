@@ -23,6 +23,7 @@ type Grant struct {
 	ID, tenantID, ClientID string
 	Authentication         Authentication
 	Scopes                 []string        // without the scopes of groups
+	Claims                 RequestedClaims // without those of the scopes
 	Details                []detail.Detail // nil: none
 	Audience               string
 	Nonce                  string
@@ -43,20 +44,20 @@ func (s *Store) Begin(b *sqldb.Batch, tenant protocol.Tenant, settings client.Se
 func (s *Store) insertGrant(b *sqldb.Batch, tenant protocol.Tenant, settings client.Settings, g Grant) {
 	now := storage.Now(s.clock)
 	b.Queue(`
-		INSERT INTO grants (tenant_id, id, client_id, user_id, session_id, scope, audience, nonce, methods, auth_time, second_factor_at, created_at, expires_at, revoked_at, name_id, authorization_details)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 0, $14, $15)`,
+		INSERT INTO grants (tenant_id, id, client_id, user_id, session_id, scope, audience, nonce, methods, auth_time, second_factor_at, created_at, expires_at, revoked_at, name_id, authorization_details, requested_claims)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 0, $14, $15, $16)`,
 		[]any{
 			tenant.ID, g.ID, g.ClientID, g.Authentication.UserID, g.Authentication.SessionID, strings.Join(g.Scopes, " "), g.Audience, g.Nonce, strings.Join(g.Authentication.Methods, " "),
-			g.Authentication.AuthTime.UnixMicro(), sqldb.Micros(g.Authentication.SecondFactor), now.UnixMicro(), now.Add(time.Duration(settings.RefreshFamilyMaxS) * time.Second).UnixMicro(), g.NameID, stored(g.Details),
+			g.Authentication.AuthTime.UnixMicro(), sqldb.Micros(g.Authentication.SecondFactor), now.UnixMicro(), now.Add(time.Duration(settings.RefreshFamilyMaxS) * time.Second).UnixMicro(), g.NameID, stored(g.Details, g.Details == nil), stored(g.Claims, g.Claims.Empty()),
 		}, nil)
 }
 
-// stored returns the stored form of details.
-func stored(details []detail.Detail) string {
-	if details == nil {
+// stored returns the stored form of a part of a grant.
+func stored(part any, absent bool) string {
+	if absent {
 		return ""
 	}
-	return storage.JSON(details)
+	return storage.JSON(part)
 }
 
 // notedBy returns the row of authorizations that a grant needs, so that the user finds it in the
@@ -97,20 +98,20 @@ func (s *Store) Holder(ctx context.Context, tenant protocol.Tenant, g Grant, fir
 
 // grantColumns are the columns of a grant g, which grantRow reads.
 const grantColumns = `g.id, g.client_id, g.user_id, g.session_id, g.scope, g.audience, g.nonce, g.methods, g.auth_time, g.second_factor_at,
-	g.created_at, g.expires_at, g.revoked_at, g.name_id, g.authorization_details`
+	g.created_at, g.expires_at, g.revoked_at, g.name_id, g.authorization_details, g.requested_claims`
 
 // grantRow reads a grant that was selected after other columns. It fails with
 // [ErrInvalidGrant] if there is no row.
 func grantRow(row interface{ Scan(...any) error }, tenant protocol.Tenant, more ...any) (g Grant, err error) {
 	g = Grant{tenantID: tenant.ID}
-	var scope, methods, details string
+	var scope, methods, details, claims string
 	var auth, second, created, expires, revoked int64
-	err = row.Scan(append(more, &g.ID, &g.ClientID, &g.Authentication.UserID, &g.Authentication.SessionID, &scope, &g.Audience, &g.Nonce, &methods, &auth, &second, &created, &expires, &revoked, &g.NameID, &details)...)
+	err = row.Scan(append(more, &g.ID, &g.ClientID, &g.Authentication.UserID, &g.Authentication.SessionID, &scope, &g.Audience, &g.Nonce, &methods, &auth, &second, &created, &expires, &revoked, &g.NameID, &details, &claims)...)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return g, ErrInvalidGrant
 	}
 	if err == nil {
-		err = storage.ReadJSON(details, &g.Details)
+		err = errors.Join(storage.ReadJSON(details, &g.Details), storage.ReadJSON(claims, &g.Claims))
 	}
 	if err != nil {
 		return g, fmt.Errorf("read grant: %w", err)
@@ -125,9 +126,23 @@ func (s *Store) Grant(ctx context.Context, tenant protocol.Tenant, grantID strin
 	return selectGrant(ctx, s.db, tenant, grantID)
 }
 
+const grantByID = `SELECT ` + grantColumns + ` FROM grants g WHERE g.tenant_id = $1 AND g.id = $2`
+
 // selectGrant finds a grant. It fails with [ErrInvalidGrant].
 func selectGrant(ctx context.Context, from storage.Querier, tenant protocol.Tenant, grantID string) (Grant, error) {
-	return grantRow(from.QueryRow(ctx, `SELECT `+grantColumns+` FROM grants g WHERE g.tenant_id = $1 AND g.id = $2`, tenant.ID, grantID), tenant)
+	return grantRow(from.QueryRow(ctx, grantByID, tenant.ID, grantID), tenant)
+}
+
+// QueueGrant queues the read of a grant. When the batch was sent, result returns it, as
+// [Store.Grant] does.
+func QueueGrant(b *sqldb.Batch, tenant protocol.Tenant, grantID string) (result func() (Grant, error)) {
+	var g Grant
+	var err error
+	b.Queue(grantByID, []any{tenant.ID, grantID}, func(rows *sqldb.Rows) error {
+		g, err = grantRow(rows.First(), tenant)
+		return nil
+	})
+	return func() (Grant, error) { return g, err }
 }
 
 // Revoke revokes a grant, with all its tokens, and records the events, unless it was revoked

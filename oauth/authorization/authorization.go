@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"stonetown/internal/eventlog"
+	"stonetown/internal/fair"
 	"stonetown/internal/jobs"
 	"stonetown/internal/outbound"
 	"stonetown/internal/sqldb"
@@ -70,11 +71,12 @@ type Service struct {
 	tenants   func(ctx context.Context, tenantID string) (protocol.Tenant, error)
 	clock     func() time.Time
 	record    *eventlog.Recorder
+	fetches   *fair.Shares // of request objects
 }
 
 // New returns the service whose state is in c.DB.
 func New(c Config) *Service {
-	s := &Service{c.Registry, c.DB, c.Clients, c.Keys, c.Access, c.Details, c.Audiences, c.Tokens, c.Jobs, c.Outbound, c.Tenants, c.Clock, eventlog.NewRecorder(c.DB)}
+	s := &Service{c.Registry, c.DB, c.Clients, c.Keys, c.Access, c.Details, c.Audiences, c.Tokens, c.Jobs, c.Outbound, c.Tenants, c.Clock, eventlog.NewRecorder(c.DB), fair.NewShares("request objects", fetchLimits)}
 	s.registerLogout(c.Jobs)
 	return s
 }

@@ -15,7 +15,7 @@ import (
 func (s *Service) IssueCode(ctx context.Context, tenant protocol.Tenant, r Request, by access.Authentication) (code string, err error) {
 	c, err := s.known(ctx, tenant, &r)
 	if err == nil {
-		g := access.Grant{ID: id.New(id.Grant), ClientID: r.ClientID, Authentication: by, Scopes: r.Scopes, Details: r.Details, Audience: r.Audience, Nonce: r.Nonce}
+		g := access.Grant{ID: id.New(id.Grant), ClientID: r.ClientID, Authentication: r.stated(by), Scopes: r.Scopes, Claims: r.Claims, Details: r.Details, Audience: r.Audience, Nonce: r.Nonce}
 		code, err = s.access.Issue(ctx, tenant, c.settings, g, r.RedirectURI, r.Challenge, r.Thumbprint)
 	}
 	if err != nil {

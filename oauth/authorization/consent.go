@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"stonetown/internal/sqldb"
+	"stonetown/oauth/access"
 	"stonetown/oauth/client"
 	"stonetown/oauth/internal/storage"
 	"stonetown/oauth/protocol"
@@ -21,12 +22,17 @@ type Answer struct {
 	// The consent of a user; an empty user has not been asked.
 	UserID string   `json:"user,omitempty"`
 	Scopes []string `json:"scopes,omitempty"` // none: the user denied the request
+	Claims []string `json:"claims,omitempty"` // see [Request]
 }
 
-// ErrScopesNotAsked is returned for consent to scopes that were not requested.
-var ErrScopesNotAsked = errors.New("the application did not request all of these scopes")
+// ErrScopesNotAsked and ErrClaimsNotAsked are returned for consent to scopes or claims that were not
+// requested.
+var (
+	ErrScopesNotAsked = errors.New("the application did not request all of these scopes")
+	ErrClaimsNotAsked = errors.New("the application did not request all of these claims, or its scopes have them")
+)
 
-// Consented returns a request with the scopes to which the user agreed: for this request,
+// Consented returns a request with the scopes and claims to which the user agreed: for this request,
 // before, or because the application is first party. It fails with [*RedirectError]:
 // [protocol.ConsentRequired] if the user has to be asked, [protocol.AccessDenied] if the user
 // denied the request or may not do what its authorization details state. To ask such a user for
@@ -72,7 +78,7 @@ func (s *Service) agreed(ctx context.Context, tenant protocol.Tenant, r Request,
 		if len(answer.Scopes) == 0 {
 			return r, r.Refusal(protocol.AccessDenied, "the user denied the request")
 		}
-		r.Scopes = answer.Scopes
+		r.Scopes, r.Claims = answer.Scopes, r.Claims.Of(answer.Claims)
 		return r, nil
 	}
 	if r.Prompts("consent") {
@@ -88,16 +94,17 @@ func (s *Service) agreed(ctx context.Context, tenant protocol.Tenant, r Request,
 		return r, ask
 	}
 	before, err := s.access.SelectConsent(ctx, s.db, tenant, userID, r.ClientID)
-	if err == nil && len(scope.Intersect(r.Scopes, before)) < len(r.Scopes) {
+	if err == nil && !before.Covers(r.Scopes, r.Claims) {
 		err = ask
 	}
 	return r, err
 }
 
 // Consent stores the consent of a user to a pending request: to some of the requested scopes,
-// to all (nil), or to none, which denies the request. Later requests for the same scopes need
-// no consent. It fails with [ErrRequestNotFound], [ErrRequestExpired] or [ErrScopesNotAsked].
-func (s *Service) Consent(ctx context.Context, tenant protocol.Tenant, requestID, userID string, scopes []string) error {
+// to all (nil), or to none, which denies the request; and to some of the requested claims, or to all
+// (nil). Later requests for the same need no consent. It fails with [ErrRequestNotFound],
+// [ErrRequestExpired], [ErrScopesNotAsked] or [ErrClaimsNotAsked].
+func (s *Service) Consent(ctx context.Context, tenant protocol.Tenant, requestID, userID string, scopes, claims []string) error {
 	pending, err := s.Pending(ctx, tenant, requestID)
 	if err != nil {
 		return err
@@ -105,28 +112,31 @@ func (s *Service) Consent(ctx context.Context, tenant protocol.Tenant, requestID
 	if scopes == nil {
 		scopes = pending.Request.Scopes
 	}
-	if len(scope.Intersect(scopes, pending.Request.Scopes)) < len(scopes) {
-		return ErrScopesNotAsked
+	requested := pending.Request.Claims.Names()
+	if len(scopes) > 0 && claims == nil {
+		claims = requested
 	}
-	pending.Answer.UserID, pending.Answer.Scopes = userID, scopes
+	switch {
+	case len(scope.Intersect(scopes, pending.Request.Scopes)) < len(scopes):
+		return ErrScopesNotAsked
+	case slices.ContainsFunc(claims, func(name string) bool { return !slices.Contains(requested, name) }):
+		return ErrClaimsNotAsked
+	}
+	pending.Answer.UserID, pending.Answer.Scopes, pending.Answer.Claims = userID, scopes, claims
 	return s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		if err := storeAnswer(ctx, tx, tenant, requestID, pending.Answer); err != nil || len(scopes) == 0 {
 			return err
 		}
 		before, err := s.access.SelectConsent(ctx, tx, tenant, userID, pending.Request.ClientID)
-		if err != nil {
+		if err != nil || before.Covers(scopes, pending.Request.Claims.Of(claims)) {
 			return err
-		}
-		more := slices.DeleteFunc(slices.Clone(scopes), func(scope string) bool { return slices.Contains(before, scope) })
-		if len(more) == 0 {
-			return nil
 		}
 		app, err := client.Select(ctx, tx, tenant.ID, pending.Request.ClientID)
 		if err != nil {
 			return err
 		}
 		var b sqldb.Batch
-		s.access.AddConsent(ctx, &b, tenant, userID, app, scopes, slices.Concat(before, more))
+		s.access.AddConsent(ctx, &b, tenant, userID, app, access.Consent{Scopes: scopes, Claims: claims}, before)
 		return tx.Send(ctx, &b)
 	})
 }

@@ -12,12 +12,15 @@ import (
 )
 
 // opened returns the parameters of a request of an application: those of its request object, if there
-// is one. Then the others are ignored, even those that the object does not have (RFC 9101 §6.3). A
-// refusal is sent to the redirect URI outside the object if the application has registered that, and
-// otherwise is a [*PageError].
+// is one, in the request or at its request_uri. Then the others are ignored, even those that the
+// object does not have (RFC 9101 §6.3). A refusal is sent to the redirect URI outside the object if
+// the application has registered that, and otherwise is a [*PageError].
 func (s *Service) opened(ctx context.Context, tenant protocol.Tenant, app client.Application, given url.Values) (params url.Values, err error) {
-	object := given.Get(requestobject.Parameter)
-	if object == "" {
+	object, at := given.Get(requestobject.Parameter), ""
+	if len(app.RequestURIs) > 0 { // otherwise the application cannot have one, as the rules say
+		at = given.Get("request_uri")
+	}
+	if object == "" && at == "" {
 		return given, nil
 	}
 	refuse := func(code, description string) error {
@@ -30,8 +33,22 @@ func (s *Service) opened(ctx context.Context, tenant protocol.Tenant, app client
 	switch {
 	case len(given[requestobject.Parameter]) > 1:
 		return nil, refuse(string(protocol.InvalidRequest), "request is given more than once")
-	case given.Get("request_uri") != "":
+	case len(given["request_uri"]) > 1:
+		return nil, refuse(string(protocol.InvalidRequest), "request_uri is given more than once")
+	case object != "" && given.Get("request_uri") != "":
 		return nil, refuse(string(protocol.InvalidRequest), "request and request_uri cannot be combined")
+	case at != "" && app.State != client.Enabled:
+		return nil, refuse(string(protocol.UnauthorizedClient), "the application is disabled")
+	case at != "" && app.RequirePAR:
+		return nil, refuse(string(protocol.InvalidRequest), "the application must push its authorization requests (RFC 9126)")
+	case at != "":
+		var code, description string
+		if object, code, description, err = s.fetched(ctx, app, at); code != "" {
+			err = refuse(code, description)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	err = s.authn.Signed(ctx, app, func(keys jwks.Set) (err error) {
 		by := requestobject.Client{ID: app.ClientID, Keys: keys, Algs: app.RequestObjectAlgs(), Bounded: app.Profile == client.FAPI2}
@@ -40,6 +57,8 @@ func (s *Service) opened(ctx context.Context, tenant protocol.Tenant, app client
 	})
 	refusal, refused := errors.AsType[*requestobject.Refusal](err)
 	switch {
+	case errors.Is(err, requestobject.ErrUnsigned) && at != "":
+		err = refuse(protocol.InvalidRequestObject, err.Error())
 	case errors.Is(err, requestobject.ErrUnsigned):
 		err = refuse(protocol.RequestNotSupported, err.Error())
 	case errors.Is(err, jwks.ErrUnknown):

@@ -7,8 +7,10 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"stonetown/internal/sqldb"
+	"stonetown/oauth/access"
 	"stonetown/oauth/audience"
 	"stonetown/oauth/client"
 	"stonetown/oauth/detail"
@@ -37,7 +39,12 @@ type Request struct {
 	UILocales   string   `json:"ui_locales,omitempty"` // the languages of the pages, in the order of preference
 	Connection  string   `json:"connection,omitempty"` // slug of the federation connection at which a user signs in
 	UserID      string   `json:"user,omitempty"`       // of the ID token that was given as a hint
+	Users       []string `json:"users,omitempty"`      // of which one has to sign in; none: any user may
+	Levels      []string `json:"levels,omitempty"`     // of authentication, of which one is essential; none: any suffices
 	Audience    string   `json:"audience"`             // the resources, separated by spaces; empty: those of the application
+	// Claims are the claims about the user that the application asks for by their names, and that the
+	// scopes of the request do not permit (OIDC Core §5.5).
+	Claims access.RequestedClaims `json:"claims,omitzero"`
 	// Details are the authorization details (RFC 9396); nil: none.
 	Details []detail.Detail `json:"authorization_details,omitempty"`
 	// ResponseMode is how the response reaches the application: empty for the query of its
@@ -89,6 +96,26 @@ func (r Request) Refusal(code, description string) *RedirectError {
 // Prompts reports whether prompt has a value.
 func (r Request) Prompts(value string) bool { return slices.Contains(r.Prompt, value) }
 
+// IsFor reports whether a user may answer the request: any, unless it names users by id_token_hint or
+// by the claim sub (OIDC Core §3.1.2.2).
+func (r Request) IsFor(userID string) bool {
+	return (r.UserID == "" || r.UserID == userID) && (len(r.Users) == 0 || slices.Contains(r.Users, userID))
+}
+
+// RequiresAAL2 reports whether a second factor is essential, however long ago it was proved.
+func (r Request) RequiresAAL2() bool {
+	return len(r.Levels) > 0 && !slices.Contains(r.Levels, protocol.AAL1)
+}
+
+// stated returns an authentication as the tokens of the request state it. An application that accepts
+// aal1 alone gets tokens of aal1 even if the user has proved a second factor (OIDC Core §5.5.1.1).
+func (r Request) stated(by access.Authentication) access.Authentication {
+	if len(r.Levels) > 0 && !slices.Contains(r.Levels, protocol.AAL2) {
+		by.SecondFactor = time.Time{}
+	}
+	return by
+}
+
 // RedirectError is a refusal that is sent to the application, at its redirect URI (RFC 6749
 // §4.1.2.1).
 type RedirectError struct {
@@ -133,7 +160,7 @@ func (s *Service) validate(ctx context.Context, tenant protocol.Tenant, params u
 	if err != nil {
 		return r, c.app, err
 	}
-	f := facts{tenant: tenant, app: c.app, params: params, signed: given.Get(requestobject.Parameter) != "", requireState: c.settings.RequireState}
+	f := facts{tenant: tenant, app: c.app, params: params, signed: given.Get(requestobject.Parameter) != "" || given.Get("request_uri") != "", requireState: c.settings.RequireState}
 	if f.hint, err = s.hint(ctx, tenant, c.app.ClientID, params.Get("id_token_hint")); err != nil {
 		return r, c.app, err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"stonetown/oauth/claimrequest"
 	"stonetown/oauth/client"
 	"stonetown/oauth/detail"
 	"stonetown/oauth/protocol"
@@ -39,6 +40,9 @@ type requested struct {
 	maxAgeErr error
 
 	resourcesErr error
+
+	claims    claimrequest.Request
+	claimsErr error
 }
 
 const maxState = 2048 // bytes
@@ -64,7 +68,7 @@ var slugPattern = regexp.MustCompile(`^[a-z0-9-]{1,63}$`)
 // singleParameters are the parameters that must not be repeated.
 var singleParameters = []string{
 	"response_type", "client_id", "redirect_uri", "scope", "state", "code_challenge", "code_challenge_method", "nonce", "prompt", "max_age",
-	"acr_values", "login_hint", "ui_locales", "id_token_hint", "response_mode", "audience", "request", "request_uri", "dpop_jkt", "connection", detail.Parameter,
+	"acr_values", "login_hint", "ui_locales", "id_token_hint", "response_mode", "audience", "request", "request_uri", "dpop_jkt", "connection", detail.Parameter, claimrequest.Parameter,
 }
 
 // ResponseModes are the supported values of response_mode.
@@ -97,7 +101,9 @@ func parse(f facts) (r Request, p requested) {
 		}
 		r.MaxAge, p.maxAgeErr = int(seconds), err
 	}
-	r.assurance(strings.Fields(params.Get("acr_values")))
+	p.claims, p.claimsErr = claimrequest.Parse(params.Get(claimrequest.Parameter))
+	r.Users = p.claims.Users
+	r.assurance(strings.Fields(params.Get("acr_values")), p.claims)
 	if registered := f.app.Registration; r.MaxAge < 0 && registered != nil && registered.DefaultMaxAge != nil {
 		r.MaxAge = *registered.DefaultMaxAge
 	}
@@ -105,6 +111,9 @@ func parse(f facts) (r Request, p requested) {
 	r.Scopes = scope.Intersect(p.scopes, f.app.AllowedScopes) // the response states which ones
 	if len(p.scopes) == 0 {
 		r.Scopes = f.app.AllowedScopes
+	}
+	if slices.Contains(r.Scopes, "openid") {
+		r.Claims = p.claims.Claims.For(f.app.AllowedScopes).Beyond(r.Scopes)
 	}
 	resources, err := client.Resources(slices.Concat(params["audience"], params["resource"]))
 	r.Audience, p.resourcesErr = strings.Join(resources, " "), err
@@ -116,10 +125,25 @@ func parse(f facts) (r Request, p requested) {
 // can meet it, and otherwise the acr claim states the level that was reached. aal2 alone with
 // max_age is the requirement of a resource server (RFC 9470 §4), which the user has to meet, by
 // adding a second factor if there is none.
-func (r *Request) assurance(values []string) {
-	known := slices.DeleteFunc(values, func(value string) bool { return value != protocol.AAL1 && value != protocol.AAL2 })
+//
+// The values of a requested claim acr are preferences, too, where there are no acr_values. If the
+// claim is essential, one of them has to be met (§5.5.1.1).
+func (r *Request) assurance(values []string, claims claimrequest.Request) {
+	known := knownLevels(values)
 	r.AAL2 = len(known) > 0 && known[0] == protocol.AAL2
 	r.StepUp = r.AAL2 && r.MaxAge >= 0 && !slices.Contains(known, protocol.AAL1)
+	requested := knownLevels(claims.ACR)
+	if len(values) == 0 {
+		r.AAL2 = len(requested) > 0 && requested[0] == protocol.AAL2
+	}
+	if claims.Essential && len(requested) > 0 {
+		r.Levels = requested
+	}
+}
+
+// knownLevels returns those of some authentication contexts that the product has.
+func knownLevels(values []string) []string {
+	return slices.DeleteFunc(slices.Clone(values), func(value string) bool { return value != protocol.AAL1 && value != protocol.AAL2 })
 }
 
 // requestRule is a condition of authorization requests.
@@ -173,6 +197,9 @@ var requestRules = slices.Concat(
 		{protocol.InvalidRequest, "without PKCE and nonce, state is required", func(f facts, r Request, _ requested) bool {
 			return withoutPKCE(f) && r.Nonce == "" && r.State == "" // RFC 9700 §2.1
 		}},
+		{protocol.InvalidRequest, "without PKCE, a client that registered itself must send a nonce", func(f facts, r Request, _ requested) bool {
+			return withoutPKCE(f) && f.app.Registration != nil && r.Nonce == "" // no administrator knows what it does
+		}},
 		{protocol.InvalidRequest, "PKCE is required: code_challenge_method S256 and a code_challenge of 43 characters (RFC 7636)", func(f facts, r Request, _ requested) bool {
 			return !withoutPKCE(f) && (f.params.Get("code_challenge_method") != "S256" || !sha256Pattern.MatchString(r.Challenge))
 		}},
@@ -199,6 +226,15 @@ var requestRules = slices.Concat(
 		}},
 		{protocol.InvalidScope, "the application is not allowed any of these scopes", func(_ facts, r Request, _ requested) bool {
 			return len(r.Scopes) == 0
+		}},
+		{protocol.InvalidRequest, claimrequest.Malformed, func(_ facts, _ Request, p requested) bool {
+			return p.claimsErr != nil
+		}},
+		{protocol.InvalidRequest, "the values of sub in the two members of claims exclude each other", func(_ facts, _ Request, p requested) bool {
+			return p.claims.Users != nil && len(p.claims.Users) == 0
+		}},
+		{protocol.Code(protocol.UnmetRequirements), "none of the values of the essential claim acr is supported", func(_ facts, r Request, p requested) bool {
+			return p.claims.Essential && len(p.claims.ACR) > 0 && len(r.Levels) == 0
 		}},
 		{protocol.InvalidTarget, "at most 10 resources, each an absolute URI without fragment", func(_ facts, _ Request, p requested) bool {
 			return p.resourcesErr != nil

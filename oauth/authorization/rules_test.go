@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"stonetown/oauth/access"
+	"stonetown/oauth/claimrequest"
 	"stonetown/oauth/client"
 	"stonetown/oauth/protocol"
 )
@@ -71,6 +73,7 @@ func TestRequestRules(t *testing.T) {
 		{"fragment", []func(*facts){set("response_mode", "fragment")}, "invalid_request: response_mode must be query, form_post, jwt, query.jwt or form_post.jwt"},
 		{"no state", []func(*facts){set("state")}, "invalid_request: state is missing"},
 		{"neither PKCE nor nonce nor state", []func(*facts){set("code_challenge"), set("code_challenge_method"), set("state"), func(f *facts) { f.app.RequirePKCE, f.requireState = false, false }}, "invalid_request: without PKCE and nonce, state is required"},
+		{"neither PKCE nor nonce of a registered client", []func(*facts){set("code_challenge"), set("code_challenge_method"), withMaxAge(60), func(f *facts) { f.app.RequirePKCE = false }}, "invalid_request: without PKCE, a client that registered itself must send a nonce"},
 		{"no PKCE", []func(*facts){set("code_challenge"), set("code_challenge_method")}, "invalid_request: PKCE is required: code_challenge_method S256 and a code_challenge of 43 characters (RFC 7636)"},
 		{"plain PKCE", []func(*facts){set("code_challenge_method", "plain")}, "invalid_request: PKCE is required: code_challenge_method S256 and a code_challenge of 43 characters (RFC 7636)"},
 		{"PKCE by choice, malformed", []func(*facts){set("code_challenge", "x"), func(f *facts) { f.app.RequirePKCE = false }}, "invalid_request: PKCE is required: code_challenge_method S256 and a code_challenge of 43 characters (RFC 7636)"},
@@ -82,6 +85,9 @@ func TestRequestRules(t *testing.T) {
 		{"unknown prompt", []func(*facts){set("prompt", "login sing")}, "invalid_request: prompt has an unknown value"},
 		{"negative max_age", []func(*facts){set("max_age", "-1")}, "invalid_request: max_age is not a number of seconds"},
 		{"scopes of others", []func(*facts){set("scope", "admin")}, "invalid_scope: the application is not allowed any of these scopes"},
+		{"claims that are a list", []func(*facts){set("claims", "[]")}, "invalid_request: " + claimrequest.Malformed},
+		{"two subjects", []func(*facts){set("claims", `{"id_token":{"sub":{"value":"usr_1"}},"userinfo":{"sub":{"value":"usr_2"}}}`)}, "invalid_request: the values of sub in the two members of claims exclude each other"},
+		{"unknown essential acr", []func(*facts){set("claims", `{"id_token":{"acr":{"essential":true,"value":"gold"}}}`)}, "unmet_authentication_requirements: none of the values of the essential claim acr is supported"},
 		{"relative resource", []func(*facts){set("resource", "/reports")}, "invalid_target: at most 10 resources, each an absolute URI without fragment"},
 		{"resource with a fragment", []func(*facts){set("audience", "https://reports.example.com/#a")}, "invalid_target: at most 10 resources, each an absolute URI without fragment"},
 		{"eleven resources", []func(*facts){set("resource", strings.Split(strings.Repeat("https://reports.example.com ", 11), " ")[:11]...)}, "invalid_target: at most 10 resources, each an absolute URI without fragment"},
@@ -118,7 +124,8 @@ func TestRequestRules(t *testing.T) {
 func TestRequestRulesHaveAnOrder(t *testing.T) {
 	f, last := website(), len(requestRules)
 	for _, change := range []func(*facts){
-		set("audience", "x"), set("scope", "admin"), set("max_age", "x"), set("prompt", "x"), func(f *facts) { f.hint = hint{given: true} }, set("connection", "X"), set("dpop_jkt", "x"),
+		set("audience", "x"), set("claims", `{"id_token":{"acr":{"essential":true,"value":"gold"}}}`), set("claims", `{"id_token":{"sub":{"value":"usr_1"}},"userinfo":{"sub":{"value":"usr_2"}}}`), set("claims", "x"),
+		set("scope", "admin"), set("max_age", "x"), set("prompt", "x"), func(f *facts) { f.hint = hint{given: true} }, set("connection", "X"), set("dpop_jkt", "x"),
 		set("code_challenge", "x"), set("state"), set("response_mode", "x"), set("response_type", "token"), set("request_uri", "x"), func(f *facts) { f.app.RequireRequestObject = true },
 		func(f *facts) { f.app.State = client.Disabled }, set("nonce", "\xff"), set("login_hint", "a", "b"), set("state", "\n"),
 	} {
@@ -163,6 +170,15 @@ func TestValidRequests(t *testing.T) {
 		{"aal1 preferred", []func(*facts){set("acr_values", "aal1 aal2"), set("max_age", "0")}, func(r *Request) { r.MaxAge = 0 }},
 		{"step-up", []func(*facts){set("acr_values", "aal2"), set("max_age", "0")}, func(r *Request) { r.MaxAge, r.AAL2, r.StepUp = 0, true, true }},
 		{"no step-up if aal1 is accepted", []func(*facts){set("acr_values", "aal2 aal1"), set("max_age", "0")}, func(r *Request) { r.MaxAge, r.AAL2 = 0, true }},
+		{"claims", []func(*facts){set("scope", "openid"), set("claims", `{"userinfo":{"email":null,"name":null},"id_token":{"email_verified":null}}`)}, func(r *Request) {
+			r.Scopes, r.Claims = []string{"openid"}, access.RequestedClaims{UserInfo: []string{"email"}, IDToken: []string{"email_verified"}}
+		}},
+		{"claims of the scopes", []func(*facts){set("scope", "openid email"), set("claims", `{"userinfo":{"email":null}}`)}, func(r *Request) { r.Scopes = []string{"openid", "email"} }},
+		{"claims without openid", []func(*facts){set("scope", "reports"), set("claims", `{"userinfo":{"email":null}}`)}, func(r *Request) { r.Scopes = []string{"reports"} }},
+		{"claims of a user", []func(*facts){set("claims", `{"id_token":{"sub":{"value":"usr_1"}}}`)}, func(r *Request) { r.Users = []string{"usr_1"} }},
+		{"aal2 essential", []func(*facts){set("claims", `{"id_token":{"acr":{"essential":true,"values":["gold","aal2"]}}}`)}, func(r *Request) { r.AAL2, r.Levels = true, []string{"aal2"} }},
+		{"aal2 preferred by a claim, without step-up", []func(*facts){set("claims", `{"id_token":{"acr":{"value":"aal2"}}}`), set("max_age", "0")}, func(r *Request) { r.MaxAge, r.AAL2 = 0, true }},
+		{"acr_values before a claim", []func(*facts){set("claims", `{"id_token":{"acr":{"value":"aal2"}}}`), set("acr_values", "aal1")}, func(*Request) {}},
 		{"hint", []func(*facts){func(f *facts) { f.hint = hint{given: true, own: true, userID: "usr_1"} }}, func(r *Request) { r.UserID = "usr_1" }},
 		{"prompts", []func(*facts){set("prompt", "login consent")}, func(r *Request) { r.Prompt = []string{"login", "consent"} }},
 		{"its audience", []func(*facts){set("resource", "https://reports.example.com")}, func(r *Request) { r.Audience = "https://reports.example.com" }},

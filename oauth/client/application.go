@@ -149,6 +149,9 @@ func (a Application) signingAlgs() (algs []keys.Alg) {
 	}
 	if a.Type.HasUsers() {
 		algs = append(algs, a.IDTokenAlg, a.AuthorizationAlg)
+		if a.UserInfoAlg != "" {
+			algs = append(algs, a.UserInfoAlg)
+		}
 	}
 	if a.Type.Confidential() {
 		algs = append(algs, a.IntrospectionAlg)

@@ -190,6 +190,9 @@ func (s *Authenticator) asserted(ctx context.Context, tenant protocol.Tenant, ap
 	} else if err != nil {
 		return unproved{}, err
 	}
+	if app.AuthAlg != "" && a.Alg != app.AuthAlg {
+		return unproved{"its alg is not the token_endpoint_auth_signing_alg of the client", true}, nil
+	}
 	switch {
 	case app.Profile != FAPI2:
 	case !slices.Contains(fapi2Algs, a.Alg):

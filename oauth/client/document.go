@@ -50,6 +50,10 @@ type Document struct {
 	AuthorizationAlg keys.Alg `json:"authorization_signed_response_alg"`
 	IntrospectionAlg keys.Alg `json:"introspection_signed_response_alg"`
 
+	UserInfoAlg *string  `json:"userinfo_signed_response_alg"`    // null: JSON
+	AuthAlg     *string  `json:"token_endpoint_auth_signing_alg"` // null: any
+	RequestURIs []string `json:"request_uris"`
+
 	RequestObjectAlg     *string `json:"request_object_signing_alg"` // null: any
 	RequireRequestObject bool    `json:"require_signed_request_object"`
 
@@ -107,6 +111,7 @@ func (a Application) Document() Document {
 		Profile: a.Profile, LogoURI: document.OrNull(a.LogoURI), FirstParty: a.FirstParty, AuthMethod: a.AuthMethod, JWKS: jsontext.Value(a.JWKS), JWKSURI: document.OrNull(a.JWKSURI),
 		RequirePAR: a.RequirePAR, RequirePKCE: a.RequirePKCE, DPoPBound: a.DPoPBound, DPoPNonce: a.RequireDPoPNonce, IDTokenAlg: a.IDTokenAlg, GroupScopes: a.GroupScopes,
 		AuthorizationAlg: a.AuthorizationAlg, IntrospectionAlg: a.IntrospectionAlg, RequestObjectAlg: document.OrNull(a.RequestObjectAlg), RequireRequestObject: a.RequireRequestObject,
+		UserInfoAlg: document.OrNull(string(a.UserInfoAlg)), AuthAlg: document.OrNull(a.AuthAlg), RequestURIs: a.RequestURIs,
 
 		PostLogoutRedirectURIs: a.PostLogoutRedirectURIs, BackchannelLogoutURI: document.OrNull(a.BackchannelLogoutURI),
 		BackchannelLogoutSessionRequired: a.BackchannelLogoutSessionRequired,

@@ -211,6 +211,7 @@ type clientDocument struct {
 
 	RedirectURIs    []string   `json:"redirect_uris"`
 	AuthMethod      AuthMethod `json:"token_endpoint_auth_method"`
+	AuthAlg         string     `json:"token_endpoint_auth_signing_alg"`
 	GrantTypes      []string   `json:"grant_types"`
 	ApplicationType string     `json:"application_type"`
 	Scope           string     `json:"scope"`
@@ -267,7 +268,7 @@ func parseDocument(clientID string, text []byte) (m Metadata, err error) {
 		return m, &DocumentError{"its token_endpoint_auth_method must be none or private_key_jwt"}
 	}
 	m = Metadata{
-		RedirectURIs: d.RedirectURIs, AuthMethod: d.AuthMethod, ApplicationType: d.ApplicationType, Scope: d.Scope,
+		RedirectURIs: d.RedirectURIs, AuthMethod: d.AuthMethod, AuthAlg: d.AuthAlg, ApplicationType: d.ApplicationType, Scope: d.Scope,
 		ClientName: d.ClientName, ClientURI: d.ClientURI, LogoURI: d.LogoURI, TOSURI: d.TOSURI, PolicyURI: d.PolicyURI,
 		JWKS: d.JWKS, JWKSURI: d.JWKSURI, RequirePAR: d.RequirePAR, DPoPBound: d.DPoPBound,
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 
 	"stonetown/oauth/assertion"
 	"stonetown/oauth/keys"
@@ -48,6 +49,16 @@ type Options struct {
 	// those of the introspection endpoint (RFC 9701), if they are JWTs.
 	AuthorizationAlg keys.Alg `json:"authorization_signed_response_alg"`
 	IntrospectionAlg keys.Alg `json:"introspection_signed_response_alg"`
+
+	// UserInfoAlg signs the responses of the UserInfo endpoint (OIDC Core §5.3.2); empty: they are JSON.
+	UserInfoAlg keys.Alg `json:"userinfo_signed_response_alg,omitempty"`
+
+	// AuthAlg is the algorithm of its client assertions; empty: any of [assertion.Algs].
+	AuthAlg string `json:"token_endpoint_auth_signing_alg,omitempty"`
+
+	// RequestURIs are the addresses from which its request objects are fetched (OIDC Core §6.2). A
+	// fragment may be the SHA-256 of the content.
+	RequestURIs []string `json:"request_uris,omitempty"`
 
 	// RequestObjectAlg is the algorithm of its request objects (RFC 9101); empty: any of
 	// [requestobject.Algs]. RequireRequestObject refuses requests without one.
@@ -108,6 +119,10 @@ func (o Options) validate(of Type, addresses allowed) error {
 		return &ValidationError{"authorization_signed_response_alg", "unknown_value", fmt.Sprintf("must be one of %q", keys.Algs)}
 	case !o.IntrospectionAlg.Valid():
 		return &ValidationError{"introspection_signed_response_alg", "unknown_value", fmt.Sprintf("must be one of %q", keys.Algs)}
+	case o.UserInfoAlg != "" && !o.UserInfoAlg.Valid():
+		return &ValidationError{"userinfo_signed_response_alg", "unknown_value", fmt.Sprintf("must be null or one of %q", keys.Algs)}
+	case len(o.RequestURIs) > maxRequestURIs:
+		return &ValidationError{"request_uris", "too_many", fmt.Sprintf("must be at most %d", maxRequestURIs)}
 	case o.GroupScopes != AllGroupScopes && o.GroupScopes != AllowedGroupScopes:
 		return &ValidationError{"group_scopes", "unknown_value", "must be all or allowed_only"}
 	case !o.RequirePKCE && of != Server:
@@ -123,6 +138,12 @@ func (o Options) validate(of Type, addresses allowed) error {
 	for field, uri := range map[string]string{"jwks_uri": o.JWKSURI, "backchannel_logout_uri": o.BackchannelLogoutURI} {
 		if uri != "" && addresses.fetch.CheckURL(uri) != nil {
 			return &ValidationError{field, "invalid", fmt.Sprintf("must be an https URL on the public Internet, without user information and fragment, of at most %d characters", maxURI)}
+		}
+	}
+	for _, uri := range o.RequestURIs {
+		address, _, _ := strings.Cut(uri, "#")
+		if len(uri) > maxRequestURI || addresses.fetch.CheckURL(address) != nil || !visible(uri) {
+			return &ValidationError{"request_uris", "invalid", fmt.Sprintf("must each be an https URL on the public Internet, without user information, of at most %d characters", maxRequestURI)}
 		}
 	}
 	if err := o.validateKeys(); err != nil {
@@ -145,6 +166,8 @@ func (o Options) validateKeys() error {
 		return &ValidationError{"jwks", "required", "or jwks_uri is required for private_key_jwt"}
 	case o.RequestObjectAlg != "" && !slices.Contains(requestobject.Algs, o.RequestObjectAlg):
 		return &ValidationError{"request_object_signing_alg", "unknown_value", fmt.Sprintf("must be null or one of %q", requestobject.Algs)}
+	case o.AuthAlg != "" && !slices.Contains(assertion.Algs, o.AuthAlg):
+		return &ValidationError{"token_endpoint_auth_signing_alg", "unknown_value", fmt.Sprintf("must be null or one of %q", assertion.Algs)}
 	case o.RequireRequestObject && o.JWKS == nil && o.JWKSURI == "":
 		return &ValidationError{"jwks", "required", "or jwks_uri is required for require_signed_request_object"}
 	case o.JWKS == nil:

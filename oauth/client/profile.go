@@ -29,8 +29,14 @@ func (a *Application) UseProfile(p Profile) {
 		return
 	}
 	a.AuthMethod, a.RequirePAR, a.RequirePKCE, a.DPoPBound = PrivateKeyJWT, true, true, true
-	if !slices.Contains(fapi2Algs, a.RequestObjectAlg) {
-		a.RequestObjectAlg = ""
+	a.RequestURIs = nil // requests are pushed
+	for _, alg := range []*string{&a.RequestObjectAlg, &a.AuthAlg} {
+		if !slices.Contains(fapi2Algs, *alg) {
+			*alg = ""
+		}
+	}
+	if a.UserInfoAlg != "" && !slices.Contains(fapi2Algs, string(a.UserInfoAlg)) {
+		a.UserInfoAlg = keys.ES256
 	}
 	for _, alg := range []*keys.Alg{&a.SigningAlg, &a.IDTokenAlg, &a.AuthorizationAlg, &a.IntrospectionAlg} {
 		if !slices.Contains(fapi2Algs, string(*alg)) {
@@ -67,6 +73,12 @@ func (a Application) validateProfile() error {
 		return locked("authorization_signed_response_alg", fmt.Sprintf("must be one of %q", fapi2Algs))
 	case !slices.Contains(fapi2Algs, string(a.IntrospectionAlg)):
 		return locked("introspection_signed_response_alg", fmt.Sprintf("must be one of %q", fapi2Algs))
+	case a.UserInfoAlg != "" && !slices.Contains(fapi2Algs, string(a.UserInfoAlg)):
+		return locked("userinfo_signed_response_alg", fmt.Sprintf("must be null or one of %q", fapi2Algs))
+	case a.AuthAlg != "" && !slices.Contains(fapi2Algs, a.AuthAlg):
+		return locked("token_endpoint_auth_signing_alg", fmt.Sprintf("must be null or one of %q", fapi2Algs))
+	case len(a.RequestURIs) > 0:
+		return locked("request_uris", "must be empty")
 	case a.RequestObjectAlg != "" && !slices.Contains(fapi2Algs, a.RequestObjectAlg):
 		return locked("request_object_signing_alg", fmt.Sprintf("must be null or one of %q", fapi2Algs))
 	case slices.ContainsFunc(a.RedirectURIs, func(uri string) bool { return !strings.HasPrefix(uri, "https://") }):

@@ -77,6 +77,9 @@ type Metadata struct {
 
 	AuthorizationAlg     keys.Alg
 	IntrospectionAlg     keys.Alg
+	UserInfoAlg          keys.Alg
+	AuthAlg              string
+	RequestURIs          []string
 	RequestObjectAlg     string
 	RequireRequestObject bool
 
@@ -104,7 +107,6 @@ var unsupported = map[string]string{
 	"subject_type":                               `"public"`,
 	"id_token_encrypted_response_alg":            "",
 	"id_token_encrypted_response_enc":            "",
-	"userinfo_signed_response_alg":               "",
 	"userinfo_encrypted_response_alg":            "",
 	"userinfo_encrypted_response_enc":            "",
 	"introspection_encrypted_response_alg":       "",
@@ -115,7 +117,6 @@ var unsupported = map[string]string{
 	"request_object_encryption_enc":              "",
 	"tls_client_certificate_bound_access_tokens": "false",
 	"default_acr_values":                         "",
-	"request_uris":                               "[]",
 }
 
 // The values of application_type (OIDC Registration §2).
@@ -148,8 +149,13 @@ func (s *Registry) Register(ctx context.Context, tenant protocol.Tenant, m Metad
 	if err != nil {
 		return c, err
 	}
+	settings, err := SelectSettings(ctx, s.db, tenant.ID)
+	if err != nil {
+		return c, err
+	}
 	c.Token = protocol.NewToken(registrationTokenPrefix)
 	a := *m.applicationType().Defaults()
+	a.RequirePKCE = settings.DCRRequirePKCE || a.Type != Server
 	a.AllowedScopes, a.FirstParty, a.GroupScopes, a.ChangedBy = nil, false, AllowedGroupScopes, by
 	a.Registration = &Registration{TokenHash: protocol.Hash(c.Token)}
 	if by == "" {
@@ -344,7 +350,8 @@ func (m Metadata) describe(a *Application, asked []string, registered map[string
 	}
 	a.AllowedScopes, a.RedirectURIs, a.Name = scopes, m.RedirectURIs, m.name()
 	a.LogoURI, a.AuthMethod, a.JWKS, a.JWKSURI, a.IDTokenAlg = m.LogoURI, m.AuthMethod, m.JWKS, m.JWKSURI, m.IDTokenAlg
-	a.AuthorizationAlg, a.IntrospectionAlg = m.AuthorizationAlg, m.IntrospectionAlg
+	a.AuthorizationAlg, a.IntrospectionAlg, a.UserInfoAlg = m.AuthorizationAlg, m.IntrospectionAlg, m.UserInfoAlg
+	a.AuthAlg, a.RequestURIs = m.AuthAlg, m.RequestURIs
 	a.PostLogoutRedirectURIs = m.PostLogoutRedirectURIs
 	a.BackchannelLogoutURI, a.BackchannelLogoutSessionRequired = m.BackchannelLogoutURI, m.BackchannelLogoutSessionRequired
 	a.FrontchannelLogoutURI, a.FrontchannelLogoutSessionRequired = m.FrontchannelLogoutURI, m.FrontchannelLogoutSessionRequired
@@ -445,7 +452,7 @@ func (c Registered) Metadata() Metadata {
 		ClientName: a.Name, ClientURI: a.Registration.ClientURI, LogoURI: a.LogoURI, TOSURI: a.Registration.TOSURI, PolicyURI: a.Registration.PolicyURI,
 		Contacts: a.Registration.Contacts, SoftwareID: a.Registration.SoftwareID, SoftwareVersion: a.Registration.SoftwareVersion,
 		JWKS: a.JWKS, JWKSURI: a.JWKSURI, IDTokenAlg: a.IDTokenAlg,
-		AuthorizationAlg: a.AuthorizationAlg, IntrospectionAlg: a.IntrospectionAlg, RequestObjectAlg: a.RequestObjectAlg, RequireRequestObject: a.RequireRequestObject,
+		AuthorizationAlg: a.AuthorizationAlg, IntrospectionAlg: a.IntrospectionAlg, UserInfoAlg: a.UserInfoAlg, AuthAlg: a.AuthAlg, RequestURIs: a.RequestURIs, RequestObjectAlg: a.RequestObjectAlg, RequireRequestObject: a.RequireRequestObject,
 		PostLogoutRedirectURIs: a.PostLogoutRedirectURIs, BackchannelLogoutURI: a.BackchannelLogoutURI, BackchannelLogoutSessionRequired: a.BackchannelLogoutSessionRequired,
 		FrontchannelLogoutURI: a.FrontchannelLogoutURI, FrontchannelLogoutSessionRequired: a.FrontchannelLogoutSessionRequired,
 		RequirePAR: a.RequirePAR, DPoPBound: a.DPoPBound, DefaultMaxAge: a.Registration.DefaultMaxAge,

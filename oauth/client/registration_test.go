@@ -60,6 +60,7 @@ func FuzzClientMetadata(f *testing.F) {
 		options := before.Options
 		options.LogoURI, options.AuthMethod, options.JWKS, options.JWKSURI, options.IDTokenAlg = a.LogoURI, a.AuthMethod, a.JWKS, a.JWKSURI, a.IDTokenAlg
 		options.AuthorizationAlg, options.IntrospectionAlg, options.RequestObjectAlg, options.RequireRequestObject = a.AuthorizationAlg, a.IntrospectionAlg, a.RequestObjectAlg, a.RequireRequestObject
+		options.UserInfoAlg, options.AuthAlg, options.RequestURIs = a.UserInfoAlg, a.AuthAlg, a.RequestURIs
 		options.PostLogoutRedirectURIs, options.BackchannelLogoutURI = a.PostLogoutRedirectURIs, a.BackchannelLogoutURI
 		options.BackchannelLogoutSessionRequired, options.RequirePAR, options.DPoPBound, options.Registration = a.BackchannelLogoutSessionRequired, a.RequirePAR, a.DPoPBound, a.Registration
 		before.Options = options

@@ -16,6 +16,9 @@ import (
 type Settings struct {
 	// DCRMode decides about registration at [protocol.RegisterPath].
 	DCRMode DCRMode `json:"dcr_mode"`
+	// DCRRequirePKCE is RequirePKCE of applications that confidential clients register from now on.
+	// Without PKCE such a client has to send a nonce (RFC 9700 §2.1.1).
+	DCRRequirePKCE bool `json:"dcr_require_pkce"`
 	// ClientIDDocuments decides about client ids that are URLs of documents, and
 	// ClientIDDocumentHosts are the permitted hosts with [DocumentsHosts].
 	ClientIDDocuments     DocumentMode `json:"client_id_documents"`
@@ -74,7 +77,7 @@ const (
 // DefaultSettings returns the settings of a tenant that has set none.
 func DefaultSettings() Settings {
 	return Settings{
-		DCRMode: DCROff, ClientIDDocuments: DocumentsOff, RequireState: true,
+		DCRMode: DCROff, DCRRequirePKCE: true, ClientIDDocuments: DocumentsOff, RequireState: true,
 		RefreshFamilyMaxS: int(defaultRefreshFamily.Seconds()), PreviousSecretTTLS: int(defaultPreviousLifetime.Seconds()),
 		ClientAssertionMaxS: int(MostClientAssertion.Seconds()),
 		Tokens:              Lifetimes{int(DefaultAccessTokenTTL.Seconds()), int(DefaultRefreshTokenTTL.Seconds())},

@@ -26,7 +26,9 @@ const (
 	maxRefreshTokenTTL = 365 * 24 * time.Hour
 	maxRedirectURIs    = 50
 	maxURI             = 2048 // bytes
-	maxText            = 500  // bytes
+	maxRequestURIs     = 20
+	maxRequestURI      = 512 // characters (RFC 9101 §5.2)
+	maxText            = 500 // bytes
 	maxTags            = 50
 	maxScopes          = 500
 )

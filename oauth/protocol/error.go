@@ -51,6 +51,8 @@ const (
 	RequestNotSupported     = "request_not_supported"
 	InvalidRequestObject    = "invalid_request_object" // RFC 9101 §6
 	RequestURINotSupported  = "request_uri_not_supported"
+	InvalidRequestURI       = "invalid_request_uri"
+	TemporarilyUnavailable  = "temporarily_unavailable"
 )
 
 // The error codes of the device grant (RFC 8628 §3.5).

@@ -40,7 +40,8 @@ const (
 	// Skew is the tolerance for a client's clock that is ahead.
 	Skew = assertion.Skew
 
-	maxSize = 24 << 10 // of a request object, in bytes
+	// MaxSize bounds a request object, in bytes.
+	MaxSize = 24 << 10
 )
 
 // Algs are the supported signature algorithms.
@@ -75,7 +76,7 @@ type Client struct {
 // Read returns the parameters of a client's request object for the server with an issuer. It fails
 // with [ErrUnsigned], [jwks.ErrUnknown] if the key is none of the client's, or [*Refusal].
 func Read(token string, by Client, issuer string, now time.Time) (url.Values, error) {
-	payload, _, err := by.Keys.Open(token, maxSize, by.Algs, types)
+	payload, _, err := by.Keys.Open(token, MaxSize, by.Algs, types)
 	switch {
 	case errors.Is(err, jwks.ErrUnsigned):
 		return nil, ErrUnsigned
@@ -145,14 +146,18 @@ func verify(claims map[string]jsontext.Value, by Client, issuer string, now time
 
 // parameters returns the claims that are parameters: a text as it is, the texts of a list as those
 // of a repeated parameter, and any other value as JSON, which is what claims and
-// authorization_details are outside a request object (OIDC Core §6.1, RFC 9396 §3).
+// authorization_details are outside a request object (OIDC Core §6.1, RFC 9396 §3). claims is an object
+// there, so a text is refused as it would be outside.
 func parameters(claims map[string]jsontext.Value) url.Values {
 	params := url.Values{}
 	for name, value := range claims {
 		if slices.Contains(reserved, name) || value.Kind() == 'n' {
 			continue
 		}
-		if params[name] = texts(value); len(params[name]) == 0 {
+		if name != "claims" {
+			params[name] = texts(value)
+		}
+		if len(params[name]) == 0 {
 			params[name] = []string{string(value)}
 		}
 	}

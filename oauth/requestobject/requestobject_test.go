@@ -162,7 +162,7 @@ func TestRead(t *testing.T) {
 		"not an object": {sign(t, object{"kid": "a"}, []byte(`[]`)), &Refusal{"the claims are not valid JSON"}},
 		"null":          {sign(t, object{"kid": "a"}, []byte(`null`)), &Refusal{"the claims are not valid JSON"}},
 		"a name twice":  {sign(t, object{"kid": "a"}, []byte(`{"iss":"client_a","iss":"client_b"}`)), &Refusal{"the claims are not valid JSON"}},
-		"large":         {sign(t, object{"kid": "a"}, claimsWith(object{"x": strings.Repeat("x", maxSize)})), &Refusal{jwks.ErrTooLarge.Error()}},
+		"large":         {sign(t, object{"kid": "a"}, claimsWith(object{"x": strings.Repeat("x", MaxSize)})), &Refusal{jwks.ErrTooLarge.Error()}},
 	} {
 		if params, err := Read(test.token, website(), issuer, now); err == nil || params != nil || err.Error() != test.want.Error() {
 			t.Errorf("%s: %v, %v", name, params, err)

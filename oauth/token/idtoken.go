@@ -17,7 +17,7 @@ import (
 // can be exchanged for one. The caller issues it with accessToken.
 func (m *Minter) IDToken(ctx context.Context, tenant protocol.Tenant, app client.Application, g access.Grant, user access.User, scopes scope.Set, configured claim.Values, accessToken string, first bool, key string) (string, error) {
 	now := m.s.clock()
-	c := user.Claims(scopes)
+	c := user.Claims(scopes, g.Claims.For(app.AllowedScopes).IDToken)
 	configured.AddTo(c, client.InIDToken)
 	c["iss"], c["aud"], c["azp"] = tenant.BaseURL, app.ClientID, app.ClientID
 	c["iat"], c["exp"], c["auth_time"] = now.Unix(), now.Add(app.AccessTokenTTL).Unix(), g.Authentication.AuthTime.Unix()

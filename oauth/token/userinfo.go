@@ -2,31 +2,61 @@ package token
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
+	"stonetown/internal/sqldb"
 	"stonetown/oauth/access"
 	"stonetown/oauth/claim"
 	"stonetown/oauth/client"
 	"stonetown/oauth/protocol"
 )
 
-// UserInfo returns the claims about the user of an access token (OIDC Core §5.3). It fails
-// with [access.ErrUserGone].
-func (s *Service) UserInfo(ctx context.Context, tenant protocol.Tenant, p *Principal) (map[string]any, error) {
+// UserInfo returns the claims about the user of an access token (OIDC Core §5.3), and the application
+// to which the token was issued; zero: the product itself issued it. It fails with
+// [access.ErrUserGone].
+func (s *Service) UserInfo(ctx context.Context, tenant protocol.Tenant, p *Principal) (c map[string]any, app client.Application, err error) {
 	user, err := s.users.User(ctx, tenant.ID, p.Subject)
 	if err != nil {
-		return nil, err
+		return nil, app, err
 	}
-	c := user.Claims(p.Scopes)
-	app, err := client.Select(ctx, s.db, tenant.ID, p.ClientID)
+	var b sqldb.Batch
+	readApp, readGrant := client.QueueSelect(&b, tenant.ID, p.ClientID), access.QueueGrant(&b, tenant, p.GrantID)
+	if err := s.db.Send(ctx, &b); err != nil {
+		return nil, app, fmt.Errorf("read application and grant: %w", err)
+	}
+	app, err = readApp()
 	if client.IsNotFound(err) { // the product itself issued the token
-		return c, nil
+		return user.Claims(p.Scopes, nil), app, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, app, err
 	}
+	g, err := readGrant()
+	if err != nil && !errors.Is(err, access.ErrInvalidGrant) {
+		return nil, app, err
+	}
+	c = user.Claims(p.Scopes, p.requested(g).For(app.AllowedScopes).UserInfo)
 	configured, err := s.Configured(ctx, tenant, app, p.Subject, &user, p.Scopes.Has, client.InUserInfo)
 	configured.AddTo(c, client.InUserInfo)
-	return c, err
+	return c, app, err
+}
+
+// SignUserInfo returns a response of the UserInfo endpoint as a JWT for an application, signed by its
+// userinfo_signed_response_alg (OIDC Core §5.3.2). It has no exp, so it is no ID token.
+func (s *Service) SignUserInfo(ctx context.Context, tenant protocol.Tenant, app client.Application, c map[string]any) (string, error) {
+	c["iss"], c["aud"] = tenant.BaseURL, app.ClientID
+	return s.keys.Sign(ctx, tenant, app.UserInfoAlg, "JWT", c)
+}
+
+// requested returns the claims that were requested by their names when a grant was given, for a token
+// that was issued for this grant. A token of an exchange has none: scopes can be taken from it, and
+// other applications can have it, and no user has agreed to either.
+func (p *Principal) requested(g access.Grant) access.RequestedClaims {
+	if g.ClientID != p.ClientID || len(p.Ancestors) > 0 || p.Acting() {
+		return access.RequestedClaims{}
+	}
+	return g.Claims
 }
 
 // Configured returns the values of the claims that are configured for an application, for a

@@ -1,0 +1,3 @@
+-- +goose Up
+-- The claims to which the user agreed beside those of the scopes, separated by spaces.
+ALTER TABLE authorizations ADD COLUMN claims TEXT NOT NULL DEFAULT '';
