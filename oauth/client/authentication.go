@@ -12,6 +12,7 @@ import (
 	"stonetown/internal/eventlog"
 	"stonetown/internal/id"
 	"stonetown/internal/jwks"
+	"stonetown/internal/jwks/published"
 	"stonetown/internal/outbound"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
@@ -37,14 +38,17 @@ type Authenticator struct {
 	seal  *seal.Key // of DPoP nonces
 	clock func() time.Time
 	log   *slog.Logger
-	keys  *publishedKeys
+	fetch *outbound.Client
+	keys  *published.Keys
 }
 
 // NewAuthenticator returns an authenticator of the applications in a database. Keys that
 // applications publish are fetched with fetch. Refused clients are logged, as is a set of keys
 // that cannot be fetched. DPoP nonces are derived from sealer.
 func NewAuthenticator(db *sqldb.DB, sealer *seal.Key, fetch *outbound.Client, log *slog.Logger, clock func() time.Time) *Authenticator {
-	return &Authenticator{db: db, seal: sealer, clock: clock, log: log, keys: newPublishedKeys(fetch, clock, log)}
+	s := &Authenticator{db: db, seal: sealer, clock: clock, log: log, fetch: fetch}
+	s.keys = published.New(s.fetchKeys, clock, log)
+	return s
 }
 
 // Credentials are what a client presents to authenticate.
@@ -224,18 +228,41 @@ func (s *Authenticator) asserted(ctx context.Context, tenant protocol.Tenant, ap
 // [jwks.ErrUnknown] or [assertion.ErrUnknownKey], again with those that it publishes by now. It
 // returns the last error of verify.
 func (s *Authenticator) Signed(ctx context.Context, app Application, verify func(jwks.Set) error) error {
-	var since time.Time
-	for {
-		keys, err := s.keys.of(ctx, app, since)
+	if app.JWKSURI == "" {
+		keys, err := ownKeys(app)
 		if err != nil {
 			return err
 		}
-		err = verify(keys)
-		if !since.IsZero() || !errors.Is(err, assertion.ErrUnknownKey) && !errors.Is(err, jwks.ErrUnknown) {
-			return err
-		}
-		since = s.clock()
+		return verify(keys)
 	}
+	var last error
+	err := s.keys.Use(ctx, published.Source{TenantID: app.TenantID, Owner: app.ClientID, URI: app.JWKSURI}, func(keys jwks.Set) error {
+		if last = verify(keys); errors.Is(last, assertion.ErrUnknownKey) {
+			return jwks.ErrUnknown
+		}
+		return last
+	})
+	if errors.Is(err, jwks.ErrUnknown) {
+		return last
+	}
+	return err
+}
+
+// ownKeys returns the keys that are part of an application.
+func ownKeys(app Application) (jwks.Set, error) {
+	if app.JWKS == nil {
+		return nil, nil
+	}
+	return assertion.ParseKeys(app.JWKS)
+}
+
+// fetchKeys fetches the keys that an application publishes.
+func (s *Authenticator) fetchKeys(ctx context.Context, from published.Source) (jwks.Set, error) {
+	text, err := s.fetch.Get(ctx, from.URI, published.MaxSet)
+	if err != nil {
+		return nil, err
+	}
+	return assertion.UsableKeys(text)
 }
 
 var (
