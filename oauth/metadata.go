@@ -14,6 +14,7 @@ import (
 	"stonetown/oauth/protocol"
 	"stonetown/oauth/requestobject"
 	"stonetown/oauth/scope"
+	"stonetown/oauth/workload"
 )
 
 // Metadata describes the authorization server of a tenant (RFC 8414 §2, OIDC Discovery §3).
@@ -66,7 +67,7 @@ type Metadata struct {
 // Metadata returns the content of a tenant's discovery documents.
 func (s *Service) Metadata(ctx context.Context, tenant protocol.Tenant) (Metadata, error) {
 	var b sqldb.Batch
-	readSettings, configured := client.QueueSettings(&b, tenant.ID), client.QueueClaimNames(&b, tenant.ID)
+	readSettings, configured, workloads := client.QueueSettings(&b, tenant.ID), client.QueueClaimNames(&b, tenant.ID), workload.Any(&b, tenant.ID)
 	if err := s.db.Send(ctx, &b); err != nil {
 		return Metadata{}, err
 	}
@@ -81,6 +82,10 @@ func (s *Service) Metadata(ctx context.Context, tenant protocol.Tenant) (Metadat
 	registration := ""
 	if settings.DCRMode != client.DCROff {
 		registration = tenant.BaseURL + protocol.RegisterPath
+	}
+	grantTypes := slices.Clone(protocol.GrantTypes)
+	if workloads() {
+		grantTypes = append(grantTypes, protocol.GrantJWTBearer)
 	}
 	return Metadata{
 		Issuer:                             tenant.BaseURL,
@@ -98,7 +103,7 @@ func (s *Service) Metadata(ctx context.Context, tenant protocol.Tenant) (Metadat
 		ScopesSupported:                    append(append([]string{}, scope.OIDC...), scope.Builtin...),
 		ResponseTypesSupported:             []string{protocol.ResponseTypeCode},
 		ResponseModesSupported:             authorization.ResponseModes,
-		GrantTypesSupported:                protocol.GrantTypes,
+		GrantTypesSupported:                grantTypes,
 		SubjectTypesSupported:              []string{"public"},
 		IDTokenSigningAlgValuesSupported:   algNames(),
 		TokenEndpointAuthMethodsSupported:  client.ClientAuthMethods,

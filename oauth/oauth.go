@@ -22,6 +22,7 @@ import (
 	"stonetown/oauth/protocol"
 	"stonetown/oauth/revocation"
 	"stonetown/oauth/token"
+	"stonetown/oauth/workload"
 )
 
 // Relations is the part of [engine.Engine] that the module uses.
@@ -80,6 +81,7 @@ type Service struct {
 	Claims        *claim.Finder
 	Tokens        *token.Service
 	Grants        *grants.Service
+	Workloads     *workload.Registry
 	Authorization *authorization.Service
 
 	db      *sqldb.DB
@@ -116,9 +118,10 @@ func New(c Config) (*Service, error) {
 	s.Tokens, minter = token.New(token.Config{
 		DB: c.DB, Users: c.Users, Keys: s.Keys, Access: s.Access, Clients: s.Authenticator, Claims: s.Claims, Details: s.details, Revoked: revoked, Clock: c.Clock,
 	})
+	s.Workloads = workload.NewRegistry(workload.Config{DB: c.DB, Authority: c.Authority, Outbound: c.Outbound, Logger: c.Logger, Clock: c.Clock})
 	s.Grants = grants.New(grants.Config{
 		DB: c.DB, Users: c.Users, Authenticator: s.Authenticator, Clients: s.Clients, Access: s.Access, Tokens: s.Tokens, Minter: minter,
-		Relations: c.Relations, Details: s.details, Clock: c.Clock,
+		Relations: c.Relations, Details: s.details, Workloads: s.Workloads, Logger: c.Logger, Clock: c.Clock,
 	})
 	s.Authorization = authorization.New(authorization.Config{
 		DB: c.DB, Registry: s.Clients, Clients: s.Authenticator, Keys: s.Keys, Access: s.Access, Details: s.details, Audiences: audience.NewChecker(c.Relations), Tokens: s.Tokens, Jobs: c.Jobs, Outbound: c.Outbound,

@@ -136,6 +136,7 @@ func (r *reader) options() {
 		}
 	})
 	member(r, "introspect_all", flag, func(a *client.Application) *bool { return &a.IntrospectAll })
+	member(r, "workload_identities", "must be a list of objects with issuer_id, subject and claims, or null", func(a *client.Application) *[]client.WorkloadIdentity { return &a.WorkloadIdentities })
 	member(r, "claims", "must be a list of claims, or null", func(a *client.Application) *[]client.Claim { return &a.Claims })
 }
 

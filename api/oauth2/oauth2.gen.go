@@ -701,6 +701,9 @@ type TokenInput struct {
 	ActorToken     string `json:"actor_token,omitempty"`
 	ActorTokenType string `json:"actor_token_type,omitempty"`
 
+	// Assertion A token of a trusted issuer (RFC 7523).
+	Assertion string `json:"assertion,omitempty"`
+
 	// Audience Whom the token is for; absent means the application's own audience.
 	Audience string `json:"audience,omitempty"`
 
@@ -722,7 +725,7 @@ type TokenInput struct {
 	// DeviceCode RFC 8628.
 	DeviceCode string `json:"device_code,omitempty"`
 
-	// GrantType `client_credentials`, `authorization_code`, `refresh_token` (`refresh` is the same), `urn:ietf:params:oauth:grant-type:device_code` or `urn:ietf:params:oauth:grant-type:token-exchange`.
+	// GrantType `client_credentials`, `authorization_code`, `refresh_token` (`refresh` is the same), `urn:ietf:params:oauth:grant-type:device_code`, `urn:ietf:params:oauth:grant-type:token-exchange` or `urn:ietf:params:oauth:grant-type:jwt-bearer`.
 	GrantType string `json:"grant_type"`
 
 	// RedirectURI As it was in the authorization request.
@@ -826,6 +829,9 @@ type SubjectTypeInQuery = string
 
 // SubscriptionInPath defines model for SubscriptionInPath.
 type SubscriptionInPath = string
+
+// TrustedIssuerInPath defines model for TrustedIssuerInPath.
+type TrustedIssuerInPath = string
 
 // TypeInPath defines model for TypeInPath.
 type TypeInPath = string

@@ -148,6 +148,7 @@ func (h *Handlers) issueToken(w http.ResponseWriter, r *http.Request) error {
 		Code:      form.Get("code"), RedirectURI: form.Get("redirect_uri"), CodeVerifier: form.Get("code_verifier"),
 		RefreshToken: form.Get("refresh_token"),
 		DeviceCode:   form.Get("device_code"),
+		Assertion:    form.Get("assertion"),
 		Audience:     slices.Concat(form["audience"], form["resource"]),
 		Exchange: grants.TokenExchange{
 			SubjectToken: form.Get("subject_token"), SubjectTokenType: form.Get("subject_token_type"),

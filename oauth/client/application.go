@@ -117,6 +117,9 @@ func (a Application) GrantTypes() []string {
 	if a.ActsForItself() {
 		types = append(types, protocol.GrantClientCredentials)
 	}
+	if len(a.WorkloadIdentities) > 0 {
+		types = append(types, protocol.GrantJWTBearer)
+	}
 	return types
 }
 

@@ -202,26 +202,37 @@ func (s *Authenticator) asserted(ctx context.Context, tenant protocol.Tenant, ap
 		return unproved{"with FAPI 2.0, aud must be the issuer, as a string", true}, nil
 	}
 	usedBefore := unproved{"its jti was used before", true}
-	hash := protocol.Hash(a.ClientID + "\x00" + a.ID)
+	used, err := s.UseAssertion(ctx, tenant, c, a.ClientID, a.ID, a.Expires, func(ctx context.Context) error { return s.refused(ctx, tenant, c, usedBefore) })
+	if used {
+		return usedBefore, err
+	}
+	return unproved{}, err
+}
+
+// UseAssertion reports whether a valid assertion was used before: one of a client or a trusted
+// issuer, by their id, with a jti. Otherwise it is consumed when the request is admitted, which
+// fails with refuse if another request was first. It is stored until it expires.
+func (s *Authenticator) UseAssertion(ctx context.Context, tenant protocol.Tenant, c *Credentials, issuerID, tokenID string, expires time.Time, refuse func(context.Context) error) (used bool, err error) {
+	hash := protocol.Hash(issuerID + "\x00" + tokenID)
 	err = s.db.QueryRow(ctx, `SELECT 1 FROM client_assertions WHERE tenant_id = $1 AND hash = $2`, tenant.ID, hash).Scan(new(int64))
 	switch {
 	case err == nil:
-		return usedBefore, nil
+		return true, nil
 	case !errors.Is(err, sqldb.ErrNoRows):
-		return unproved{}, err
+		return false, err
 	}
 	*c.once = append(*c.once, func(ctx context.Context) error {
 		n, err := s.db.Exec(ctx, `INSERT INTO client_assertions (tenant_id, hash, expires_at) VALUES ($1, $2, $3) ON CONFLICT (tenant_id, hash) DO NOTHING`,
-			tenant.ID, hash, a.Expires.UnixMicro())
+			tenant.ID, hash, expires.UnixMicro())
 		if err != nil {
-			return fmt.Errorf("note client assertion: %w", err)
+			return fmt.Errorf("note assertion: %w", err)
 		}
 		if n == 0 {
-			return s.refused(ctx, tenant, c, usedBefore)
+			return refuse(ctx)
 		}
 		return nil
 	})
-	return unproved{}, nil
+	return false, nil
 }
 
 // Signed calls verify with the keys by which an application signs and, if it returns

@@ -61,6 +61,8 @@ type Document struct {
 	IntrospectAll                     bool     `json:"introspect_all"`
 	Claims                            []Claim  `json:"claims"`
 
+	WorkloadIdentities []WorkloadIdentity `json:"workload_identities"`
+
 	*ServiceProvider  // nil unless the type is saml
 	*IdentityProvider // nil in events, and unless the type is saml
 
@@ -111,7 +113,7 @@ func (a Application) Document() Document {
 		PostLogoutRedirectURIs: a.PostLogoutRedirectURIs, BackchannelLogoutURI: document.OrNull(a.BackchannelLogoutURI),
 		BackchannelLogoutSessionRequired: a.BackchannelLogoutSessionRequired,
 		FrontchannelLogoutURI:            document.OrNull(a.FrontchannelLogoutURI), FrontchannelLogoutSessionRequired: a.FrontchannelLogoutSessionRequired,
-		IntrospectAll: a.IntrospectAll, Claims: a.Claims,
+		IntrospectAll: a.IntrospectAll, Claims: a.Claims, WorkloadIdentities: a.WorkloadIdentities,
 
 		SecretRotatedAt: document.TimeOrNull(a.SecretRotatedAt),
 		Audit:           AuditSummary{document.Timestamp(a.UpdatedAt), document.OrNull(a.ChangedBy), document.TimeOrNull(a.LastUsedAt)},

@@ -60,6 +60,10 @@ type Options struct {
 	// Claims are those of its tokens beside the claims of the protocols.
 	Claims []Claim `json:"claims,omitempty"`
 
+	// WorkloadIdentities are the workloads that get tokens of the application with tokens of their
+	// own issuer. They are stored twice, as [TokenExchange] is: the relations decide.
+	WorkloadIdentities []WorkloadIdentity `json:"workload_identities,omitempty"`
+
 	// Registration is set if the client registered the application. It is replaced and never
 	// changed, because copies of the application share it.
 	Registration *Registration `json:"registration,omitempty"`

@@ -69,6 +69,8 @@ func (a Application) validateProfile() error {
 		return locked("introspection_signed_response_alg", fmt.Sprintf("must be one of %q", fapi2Algs))
 	case a.RequestObjectAlg != "" && !slices.Contains(fapi2Algs, a.RequestObjectAlg):
 		return locked("request_object_signing_alg", fmt.Sprintf("must be null or one of %q", fapi2Algs))
+	case len(a.WorkloadIdentities) > 0: // their tokens are not client authentication (Security Profile §5.3.2.1)
+		return locked("workload_identities", "must be empty")
 	case slices.ContainsFunc(a.RedirectURIs, func(uri string) bool { return !strings.HasPrefix(uri, "https://") }):
 		return locked("redirect_uris", "must each be https")
 	}

@@ -80,8 +80,8 @@ func (r *Registry) CreateIn(ctx context.Context, tx *sqldb.Tx, tenantID string, 
 	if app, secret, err = prepare(ctx, tx, tenantID, a, r.clock()); err != nil {
 		return Application{}, "", err
 	}
-	if len(app.exchanges()) > 0 {
-		return Application{}, "", errors.New("create application: one that may exchange tokens takes a transaction of the engine")
+	if len(app.exchanges())+len(app.impersonators()) > 0 {
+		return Application{}, "", errors.New("create application: one with token exchange or workloads takes a transaction of the engine")
 	}
 	if err := r.insert(ctx, tx, app); err != nil {
 		return Application{}, "", err
@@ -182,7 +182,7 @@ func (s *Registry) Create(ctx context.Context, tenantID string, a Application) (
 	if app, secret, err = prepare(ctx, s.db, tenantID, a, s.clock()); err != nil {
 		return Application{}, "", err
 	}
-	if err := app.TokenExchange.validate(app.Type); err != nil { // before they become relations
+	if err := app.validateRelations(); err != nil {
 		return Application{}, "", fmt.Errorf("create application: %w", err)
 	}
 	if err := s.authority.MayGive(ctx, tenantID, app.holds()); err != nil {
@@ -240,7 +240,7 @@ func (s *Registry) tryUpdate(ctx context.Context, tenantID, applicationID, by st
 	}
 	after = seen
 	change(&after)
-	if err := after.TokenExchange.validate(after.Type); err != nil {
+	if err := after.validateRelations(); err != nil {
 		return after, err
 	}
 	if err := s.authority.MayGive(ctx, tenantID, given(seen, after)); err != nil {

@@ -37,6 +37,8 @@ type Source struct {
 	TenantID string
 	Owner    string // id of the application or issuer
 	URI      string
+	// Issuer is the issuer whose metadata has the address, instead of URI; empty: there is none.
+	Issuer string
 }
 
 // Keys are the published keys of any number of sources. They are safe for concurrent use.
@@ -102,7 +104,7 @@ func (k *Keys) of(ctx context.Context, from Source, since time.Time) (jwks.Set, 
 		return seen.good(now), nil
 	}
 	// Other requests may wait for the same keys, so the fetch does not end with this one.
-	fetched := k.flight.DoChan(strings.Join([]string{from.TenantID, from.Owner, from.URI}, "\x00"), func() (any, error) {
+	fetched := k.flight.DoChan(strings.Join([]string{from.TenantID, from.Owner, from.URI, from.Issuer}, "\x00"), func() (any, error) {
 		return k.fetch(context.WithoutCancel(ctx), from, seen, fresh), nil
 	})
 	select {
