@@ -68,12 +68,12 @@ const order = `
 	identity/federation < identity/federation/signin;
 	internal/jwks < oauth/assertion;
 	oauth/assertion < oauth/requestobject;
-	NONE < oauth/dpop, oauth/protocol;
+	NONE < oauth/dpop, oauth/mtls, oauth/protocol;
 	internal/sqldb < oauth/internal/storage;
 	internal/lease, internal/sqldb < oauth/revocation;
 	engine, oauth/protocol < oauth/scope, oauth/detail;
 	internal, oauth/internal/storage, oauth/protocol, oauth/revocation < oauth/keys;
-	engine/authority, oauth/requestobject, oauth/dpop, oauth/keys, oauth/scope, oauth/detail < oauth/client;
+	engine/authority, oauth/requestobject, oauth/dpop, oauth/mtls, oauth/keys, oauth/scope, oauth/detail < oauth/client;
 	oauth/client < oauth/access, oauth/audience, oauth/workload;
 	oauth/access < oauth/claim;
 	oauth/claim < oauth/token;

@@ -47,6 +47,7 @@ type Metadata struct {
 	IntrospectionAlgsSupported         []string // RFC 9701 §7
 	CodeChallengeMethodsSupported      []string
 	DPoPSigningAlgValuesSupported      []string // RFC 9449 §5.1
+	CertificateBoundTokens             bool     // RFC 8705 §3.3
 	AuthorizationResponseISSSupported  bool     // RFC 9207
 	ACRValuesSupported                 []string
 	ClaimsSupported                    []string
@@ -106,9 +107,9 @@ func (s *Service) Metadata(ctx context.Context, tenant protocol.Tenant) (Metadat
 		GrantTypesSupported:                grantTypes,
 		SubjectTypesSupported:              []string{"public"},
 		IDTokenSigningAlgValuesSupported:   algNames(),
-		TokenEndpointAuthMethodsSupported:  client.ClientAuthMethods,
-		RevocationAuthMethodsSupported:     client.ClientAuthMethods,
-		IntrospectionAuthMethodsSupported:  client.ConfidentialAuthMethods,
+		TokenEndpointAuthMethodsSupported:  append(s.authMethods(), string(client.NoClientAuth)),
+		RevocationAuthMethodsSupported:     append(s.authMethods(), string(client.NoClientAuth)),
+		IntrospectionAuthMethodsSupported:  s.authMethods(),
 		TokenEndpointAuthAlgsSupported:     assertion.Algs,
 		RevocationAuthAlgsSupported:        assertion.Algs,
 		IntrospectionAuthAlgsSupported:     assertion.Algs,
@@ -116,6 +117,7 @@ func (s *Service) Metadata(ctx context.Context, tenant protocol.Tenant) (Metadat
 		IntrospectionAlgsSupported:         algNames(),
 		CodeChallengeMethodsSupported:      []string{"S256"},
 		DPoPSigningAlgValuesSupported:      dpop.Algs,
+		CertificateBoundTokens:             s.certificates,
 		AuthorizationResponseISSSupported:  true,
 		ACRValuesSupported:                 []string{protocol.AAL1, protocol.AAL2},
 		ClaimsSupported:                    claimsSupported(configured()),
@@ -141,6 +143,7 @@ type ProtectedResource struct {
 	ResourceName                string   `json:"resource_name"`
 	ResourceDocumentation       string   `json:"resource_documentation"`
 	DPoPSigningAlgs             []string `json:"dpop_signing_alg_values_supported"`
+	CertificateBoundTokens      bool     `json:"tls_client_certificate_bound_access_tokens,omitempty"`
 	DPoPBoundAccessTokensNeeded bool     `json:"dpop_bound_access_tokens_required"`
 }
 
@@ -150,7 +153,7 @@ func (s *Service) ProtectedResource(tenant protocol.Tenant) ProtectedResource {
 	return ProtectedResource{
 		Resource: tenant.BaseURL, AuthorizationServers: []string{tenant.BaseURL}, ScopesSupported: scope.Builtin,
 		BearerMethodsSupported: []string{"header"}, ResourceName: "Stonetown", ResourceDocumentation: tenant.BaseURL + "/api/v1/openapi.yaml",
-		DPoPSigningAlgs: dpop.Algs,
+		DPoPSigningAlgs: dpop.Algs, CertificateBoundTokens: s.certificates,
 	}
 }
 
@@ -164,6 +167,13 @@ func claimsSupported(configured []string) []string {
 		}
 	}
 	return all
+}
+
+func (s *Service) authMethods() (names []string) {
+	for _, method := range client.AuthMethods(s.certificates) {
+		names = append(names, string(method))
+	}
+	return names
 }
 
 func algNames() (names []string) {

@@ -65,6 +65,9 @@ type Config struct {
 	// LocalRedirects is that of [client.Config].
 	LocalRedirects bool
 
+	// Certificates is that of [client.Config].
+	Certificates bool
+
 	// Logger logs refused clients, and key sets that cannot be fetched. Default: slog.Default().
 	Logger *slog.Logger
 
@@ -87,6 +90,8 @@ type Service struct {
 	db      *sqldb.DB
 	details *detail.Checker
 	clock   func() time.Time
+
+	certificates bool // the server gets the certificates of clients
 }
 
 // New returns the service whose state is in c.DB.
@@ -103,13 +108,13 @@ func New(c Config) (*Service, error) {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
-	s := &Service{db: c.DB, clock: c.Clock}
+	s := &Service{db: c.DB, clock: c.Clock, certificates: c.Certificates}
 	revoked := revocation.New(c.DB, c.Clock)
 	s.Keys = keys.New(c.DB, c.Seal, c.Clock, revoked, c.Jobs)
 	s.Access = access.NewStore(c.DB, c.Users, c.Seal, c.Clock)
 	s.Clients = client.NewRegistry(client.Config{
 		DB: c.DB, Relations: c.Relations, Authority: c.Authority, Access: s.Access, Keys: s.Keys, Revoked: revoked, Outbound: c.Outbound, Clock: c.Clock,
-		LocalRedirects: c.LocalRedirects,
+		LocalRedirects: c.LocalRedirects, Certificates: c.Certificates,
 	})
 	s.Authenticator = client.NewAuthenticator(c.DB, c.Seal, c.Outbound, c.Logger, c.Clock)
 	s.details = detail.NewChecker(c.Relations)

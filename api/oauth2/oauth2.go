@@ -250,6 +250,11 @@ func (h *Handlers) asClient(w http.ResponseWriter, r *http.Request, counted rate
 // authenticated client can use up.
 func (h *Handlers) client(w http.ResponseWriter, r *http.Request, form url.Values, counted ratelimit.Family) (client.Credentials, error) {
 	c, err := credentials(r, form)
+	if err == nil {
+		if c.Certificate, err = web.InfoOf(r.Context()).ClientCertificate(); err != nil {
+			err = invalidRequest(err.Error())
+		}
+	}
 	h.Server.RestrictOrigin(w, r, c.ClientID)
 	c.OfferNonce = func(nonce string) { w.Header().Set(dpop.NonceHeader, nonce) }
 	c.Limit = func(ctx context.Context, key string) error { return h.Server.LimitClient(ctx, w, counted, key) }

@@ -142,7 +142,9 @@ func (t Type) grantsOfUsers() (types []string) {
 func (a Application) ActsForItself() bool { return a.Type.Confidential() && a.Registration == nil }
 
 // HasSecret reports whether the application authenticates by a secret.
-func (a Application) HasSecret() bool { return a.Type.Confidential() && a.AuthMethod != PrivateKeyJWT }
+func (a Application) HasSecret() bool {
+	return a.Type.Confidential() && a.AuthMethod != PrivateKeyJWT && !a.AuthMethod.usesTLS()
+}
 
 // signingAlgs returns the algorithms by which the tokens of the application, and the
 // responses to it, are signed.

@@ -17,6 +17,7 @@ import (
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth/assertion"
+	"stonetown/oauth/mtls"
 	"stonetown/oauth/protocol"
 )
 
@@ -28,6 +29,8 @@ const (
 	ClientSecretBasic AuthMethod = "client_secret_basic"
 	ClientSecretPost  AuthMethod = "client_secret_post"
 	PrivateKeyJWT     AuthMethod = "private_key_jwt" // RFC 7523
+	TLSClientAuth     AuthMethod = "tls_client_auth" // RFC 8705 §2.1
+	SelfSignedTLS     AuthMethod = "self_signed_tls_client_auth"
 	NoClientAuth      AuthMethod = "none"
 )
 
@@ -60,7 +63,10 @@ type Credentials struct {
 	// Assertion is the JWT of the method private_key_jwt.
 	Assertion string
 
-	// ClientAuthMethods are the methods that the request uses: none or one; more are refused
+	// Certificate is that of the TLS connection (RFC 8705); nil: there is none.
+	Certificate *mtls.Certificate
+
+	// ClientAuthMethods are the methods in the body and the header that the request uses: none or one; more are refused
 	// (RFC 6749 §2.3).
 	ClientAuthMethods []AuthMethod
 
@@ -123,6 +129,8 @@ func (s *Authenticator) Authenticate(ctx context.Context, tenant protocol.Tenant
 		why.reason = "unknown client"
 	case app.Type == SAML:
 		why.reason = "the application uses SAML"
+	case app.AuthMethod.usesTLS():
+		why, err = s.certified(ctx, app, c)
 	case app.AuthMethod == PrivateKeyJWT:
 		why, err = s.asserted(ctx, tenant, app, c, time.Duration(tenantSettings.ClientAssertionMaxS)*time.Second)
 	case !app.Type.Confidential(): // it has no credentials
@@ -276,7 +284,12 @@ func (s *Authenticator) fetchKeys(ctx context.Context, from published.Source) (j
 	return assertion.UsableKeys(text)
 }
 
-var (
-	ConfidentialAuthMethods = []string{string(ClientSecretBasic), string(ClientSecretPost), string(PrivateKeyJWT)}
-	ClientAuthMethods       = append(slices.Clone(ConfidentialAuthMethods), string(NoClientAuth))
-)
+// AuthMethods returns the methods of clients with credentials. certificates states that the server
+// gets the certificates of clients.
+func AuthMethods(certificates bool) []AuthMethod {
+	methods := []AuthMethod{ClientSecretBasic, ClientSecretPost, PrivateKeyJWT}
+	if certificates {
+		methods = append(methods, TLSClientAuth, SelfSignedTLS)
+	}
+	return methods
+}

@@ -50,6 +50,8 @@ type Config struct {
 	// LocalRedirects accepts redirect URIs with http and a host under .localhost. For
 	// development only: not every resolver keeps such names on the machine (RFC 6761 §6.3).
 	LocalRedirects bool
+	// Certificates states that the server gets the certificates of clients (RFC 8705).
+	Certificates bool
 }
 
 // Registry stores the applications of all tenants. It is safe for concurrent use.
@@ -68,7 +70,7 @@ type Registry struct {
 
 // NewRegistry returns the registry of the applications in c.DB.
 func NewRegistry(c Config) *Registry {
-	return &Registry{c.DB, c.Relations, c.Authority, c.Access, c.Keys, c.Revoked, allowed{c.Outbound, c.LocalRedirects}, c.Clock, newOriginCache(), newDocuments()}
+	return &Registry{c.DB, c.Relations, c.Authority, c.Access, c.Keys, c.Revoked, allowed{c.Outbound, c.LocalRedirects, c.Certificates}, c.Clock, newOriginCache(), newDocuments()}
 }
 
 // CreateIn creates an enabled application in the caller's transaction, without a caller whose

@@ -23,7 +23,7 @@ func (a Application) holds() []string {
 // given returns the administrative scopes that a change of an application gives: new ones, or
 // all that it holds if the change leads to another credential or enables the application.
 func given(before, after Application) []string {
-	credentials := before.AuthMethod != after.AuthMethod || before.JWKSURI != after.JWKSURI || !slices.Equal(before.JWKS, after.JWKS) || moreWorkloads(before, after)
+	credentials := before.AuthMethod != after.AuthMethod || before.JWKSURI != after.JWKSURI || !slices.Equal(before.JWKS, after.JWKS) || before.Certificate != after.Certificate || moreWorkloads(before, after)
 	if credentials || before.State == Disabled && after.State == Enabled {
 		return after.holds()
 	}

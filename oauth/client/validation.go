@@ -87,6 +87,7 @@ func (t Type) Defaults() *Application {
 type allowed struct {
 	fetch          *outbound.Client // decides which URLs can be fetched
 	localRedirects bool             // see [Config]
+	certificates   bool             // see [Config]
 }
 
 // validate refuses an application that is not valid.
