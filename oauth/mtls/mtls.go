@@ -47,7 +47,7 @@ var (
 // Parse reads the values of the header field: one, as a byte sequence with the certificate in DER
 // (RFC 9440 §2.2) or as a percent-encoded PEM block. Without a value there is no certificate.
 func Parse(values []string, now time.Time) (*Certificate, error) {
-	values = slices.DeleteFunc(slices.Clone(values), func(value string) bool { return strings.TrimSpace(value) == "" })
+	values = slices.DeleteFunc(slices.Clone(values), isEmpty)
 	switch {
 	case len(values) == 0:
 		return nil, nil
@@ -61,6 +61,13 @@ func Parse(values []string, now time.Time) (*Certificate, error) {
 		return nil, err
 	}
 	return read(der, now)
+}
+
+// isEmpty reports whether a value is empty, or an empty byte sequence: proxies with templates set the
+// field so if there is no certificate.
+func isEmpty(value string) bool {
+	value = strings.TrimSpace(value)
+	return value == "" || value == "::"
 }
 
 // decode returns the DER form of a certificate in a header field.

@@ -50,6 +50,7 @@ func TestParse(t *testing.T) {
 	}{
 		"none":                  {nil, false, false},
 		"empty":                 {[]string{""}, false, false},
+		"empty sequence":        {[]string{"::"}, false, false},
 		"RFC 9440":              {[]string{sequence}, true, false},
 		"PEM":                   {[]string{escaped}, true, false},
 		"two":                   {[]string{sequence, sequence}, false, true},
