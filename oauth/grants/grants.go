@@ -57,8 +57,8 @@ type Request struct {
 	RefreshToken string
 	// The parameter of the device_code grant.
 	DeviceCode string
-	// The parameter of the jwt-bearer grant.
-	Assertion string
+	// The parameter assertion of the jwt-bearer grant. That of a client is in Credentials.
+	GrantAssertion string
 	// The parameters of the token exchange grant.
 	Exchange TokenExchange
 }

@@ -34,7 +34,7 @@ type jwtBearer struct {
 
 func (g *jwtBearer) form(r *request) error {
 	switch {
-	case r.Assertion == "":
+	case r.GrantAssertion == "":
 		return protocol.NewError(protocol.InvalidRequest, "assertion is required")
 	case r.ClientID == "": // a workload may act as several applications
 		return protocol.NewError(protocol.InvalidRequest, "client_id is required")
@@ -49,7 +49,7 @@ func (g *jwtBearer) optionalAuthentication() bool { return true }
 // present verifies the assertion and finds the application. All refusals of a workload that may not
 // act as the client are the same, whether or not there is such a client.
 func (g *jwtBearer) present(ctx context.Context, r *request) (err error) {
-	if g.workload, err = g.trusted.Verify(ctx, r.tenant, r.Assertion); err != nil {
+	if g.workload, err = g.trusted.Verify(ctx, r.tenant, r.GrantAssertion); err != nil {
 		refused, ok := errors.AsType[*workload.Refusal](err)
 		switch {
 		case !ok:
