@@ -85,7 +85,7 @@ var (
 var reserved = map[string]bool{
 	UserType: true, ApplicationType: true, GroupType: true, ScopeType: true, AudienceType: true, WebhookSubscriptionType: true,
 	WorkloadIdentityType: true,
-	"relations": true, "check": true, "check-batch": true,
+	"relations":          true, "check": true, "check-batch": true,
 }
 
 // IsReserved reports whether no type can be defined with a name.
