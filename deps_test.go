@@ -68,18 +68,36 @@ const order = `
 	identity/federation < identity/federation/signin;
 	internal/jwks < oauth/assertion;
 	oauth/assertion < oauth/requestobject;
-	NONE < oauth/dpop, oauth/protocol;
+	NONE < oauth/dpop, oauth/mtls, oauth/protocol;
 	internal/sqldb < oauth/internal/storage;
 	internal/lease, internal/sqldb < oauth/revocation;
 	engine, oauth/protocol < oauth/scope, oauth/detail;
 	internal, oauth/internal/storage, oauth/protocol, oauth/revocation < oauth/keys;
+<<<<<<< ours
 	engine/authority, oauth/requestobject, oauth/dpop, oauth/keys, oauth/scope, oauth/detail < oauth/client;
 	oauth/client < oauth/access, oauth/audience;
 	oauth/access < oauth/claim, oauth/claimrequest;
+||||||| base
+	engine/authority, oauth/requestobject, oauth/dpop, oauth/keys, oauth/scope, oauth/detail < oauth/client;
+	oauth/client < oauth/access, oauth/audience;
+	oauth/access < oauth/claim;
+=======
+	engine/authority, oauth/requestobject, oauth/dpop, oauth/mtls, oauth/keys, oauth/scope, oauth/detail < oauth/client;
+	oauth/client < oauth/access, oauth/audience, oauth/workload;
+	oauth/access < oauth/claim;
+>>>>>>> theirs
 	oauth/claim < oauth/token;
 	internal/samlprotocol < oauth/saml/identityprovider;
+<<<<<<< ours
 	oauth/token, oauth/audience < oauth/grants;
 	oauth/token, oauth/audience, oauth/claimrequest, oauth/saml/identityprovider < oauth/authorization;
+||||||| base
+	oauth/token, oauth/audience < oauth/grants;
+	oauth/token, oauth/audience, oauth/saml/identityprovider < oauth/authorization;
+=======
+	oauth/token, oauth/audience, oauth/workload < oauth/grants;
+	oauth/token, oauth/audience, oauth/saml/identityprovider < oauth/authorization;
+>>>>>>> theirs
 	oauth/authorization < oauth/saml;
 	oauth/grants, oauth/authorization < oauth;
 	oauth, tuplestore/sqlstore < oauth/oauthtest;
@@ -102,6 +120,7 @@ const order = `
 	oauth/token, controlplane < api/web;
 	NONE < api/inprocess;
 	api/web < api/openapi, api/scopes, api/applications;
+	oauth/workload, api/web < api/trustedissuers;
 	api/inprocess, api/web < api/pages;
 	client, api/inprocess, api/web, identity/session < api/console;
 	api/openapi, webhooks < api/webhooks;
@@ -116,7 +135,7 @@ const order = `
 	api/account, oauth, oauth/saml < api/oauth2;
 	api/openapi, controlplane/management < api/control;
 	api/pages, api/control < api/docs;
-	api/webhooks, api/federation, api/docs, api/console, api/scopes, api/scim, api/settings, api/authzen, api/applications, api/oauth2 < api;
+	api/webhooks, api/federation, api/docs, api/console, api/scopes, api/trustedissuers, api/scim, api/settings, api/authzen, api/applications, api/oauth2 < api;
 
 	# The composition of all packages, which the program and the tests of api open.
 	api, controlplane/management, engine/audit, tuplestore/leasenode, webhooks < server;
@@ -157,18 +176,19 @@ func TestImportOrder(t *testing.T) {
 // apiMayNotImport are the packages that a surface of the API leaves to the domains, which
 // write their rows and events in their own transactions.
 var apiMayNotImport = map[string][]string{
-	"api/account":      {"internal/eventlog", "internal/sqldb"},
-	"api/people":       {"internal/eventlog", "internal/sqldb"},
-	"api/profile":      {"internal/eventlog", "internal/sqldb"},
-	"api/applications": {"internal/eventlog", "internal/sqldb"},
-	"api/oauth2":       {"internal/eventlog", "internal/sqldb"},
-	"api/resources":    {"internal/eventlog", "internal/sqldb"},
-	"api/scopes":       {"internal/eventlog", "internal/sqldb"},
-	"api/settings":     {"internal/eventlog", "internal/sqldb"},
-	"api/webhooks":     {"internal/eventlog", "internal/sqldb"},
-	"api/federation":   {"internal/eventlog", "internal/sqldb"},
-	"api/control":      {"internal/eventlog", "internal/sqldb"},
-	"api/console":      {"internal/eventlog", "internal/sqldb"},
+	"api/account":        {"internal/eventlog", "internal/sqldb"},
+	"api/people":         {"internal/eventlog", "internal/sqldb"},
+	"api/profile":        {"internal/eventlog", "internal/sqldb"},
+	"api/applications":   {"internal/eventlog", "internal/sqldb"},
+	"api/oauth2":         {"internal/eventlog", "internal/sqldb"},
+	"api/resources":      {"internal/eventlog", "internal/sqldb"},
+	"api/scopes":         {"internal/eventlog", "internal/sqldb"},
+	"api/trustedissuers": {"internal/eventlog", "internal/sqldb"},
+	"api/settings":       {"internal/eventlog", "internal/sqldb"},
+	"api/webhooks":       {"internal/eventlog", "internal/sqldb"},
+	"api/federation":     {"internal/eventlog", "internal/sqldb"},
+	"api/control":        {"internal/eventlog", "internal/sqldb"},
+	"api/console":        {"internal/eventlog", "internal/sqldb"},
 }
 
 func TestAPILeavesStorageToDomains(t *testing.T) {

@@ -52,6 +52,7 @@ import (
 	apiscim "stonetown/api/scim"
 	"stonetown/api/scopes"
 	"stonetown/api/settings"
+	"stonetown/api/trustedissuers"
 	"stonetown/api/web"
 	"stonetown/api/webhooks"
 	"stonetown/internal/geo"
@@ -84,12 +85,13 @@ type OAuth struct {
 		applications.Access
 	}
 	Claims    applications.Claims
+	Workloads trustedissuers.Registry
 	Describer oauth2.Describer
 }
 
 // OAuthOf returns the parts of a module.
 func OAuthOf(s *oauth.Service) OAuth {
-	return OAuth{s.Grants, s.Authorization, s.Tokens, s.Keys, s.Clients, s.Access, s.Claims, s}
+	return OAuth{s.Grants, s.Authorization, s.Tokens, s.Keys, s.Clients, s.Access, s.Claims, s.Workloads, s}
 }
 
 // Authn signs users in; [authn.Service] implements it.
@@ -199,6 +201,7 @@ func New(c Config) (http.Handler, error) {
 	(&people.Handlers{Directory: c.Users, Access: c.Authn, GeoIP: c.GeoIP, Importer: c.Importer, Authorizations: c.OAuth.Access, Cursors: cursors}).Mount(routes, server.Fail)
 	(&applications.Handlers{Clients: c.OAuth.Clients, Access: c.OAuth.Access, Claims: c.OAuth.Claims, Cursors: cursors}).Mount(routes, server.Fail)
 	(&scopes.Handlers{Registry: c.Scopes, Cursors: cursors}).Mount(routes, server.Fail)
+	(&trustedissuers.Handlers{Registry: c.OAuth.Workloads, Cursors: cursors}).Mount(routes, server.Fail)
 	(&settings.Handlers{Service: c.Settings, Keys: c.OAuth.Keys, SAMLKeys: c.SAMLKeys, Cursors: cursors}).Mount(routes, server.Fail)
 	(&federation.Handlers{Registry: c.Connections, SignIns: c.SignIns, Cursors: cursors}).Mount(routes, server.Fail)
 	(&webhooks.Handlers{Service: c.Webhooks, Cursors: cursors}).Mount(routes, server.Fail)
@@ -208,7 +211,7 @@ func New(c Config) (http.Handler, error) {
 	}).Mount(routes)
 	document.Mount(routes)
 
-	formats := map[string]web.ErrorFormat{"resources": resources.Errors, "auth": account.Errors, "me": account.Errors, "users": people.Errors, "groups": people.Errors, "applications": applications.Errors, "scopes": scopes.Errors, "authzen": authzen.Errors, "federation": federation.Errors, "webhooks": webhooks.Errors, "oauth2": oauth2.TokenErrors, "provider-logout": oauth2.TokenErrors, "registration": oauth2.TokenErrors}
+	formats := map[string]web.ErrorFormat{"resources": resources.Errors, "auth": account.Errors, "me": account.Errors, "users": people.Errors, "groups": people.Errors, "applications": applications.Errors, "scopes": scopes.Errors, "trusted-issuers": trustedissuers.Errors, "authzen": authzen.Errors, "federation": federation.Errors, "webhooks": webhooks.Errors, "oauth2": oauth2.TokenErrors, "provider-logout": oauth2.TokenErrors, "registration": oauth2.TokenErrors}
 	hosted := &pages.Handlers{Mailbox: c.Mailbox, Welcome: c.Welcome, SecurityContact: c.SecurityContact}
 	formats["authorization"] = web.ErrorFormat{Render: hosted.RenderError}
 	formats["federated-sign-in"] = web.ErrorFormat{Translate: account.Errors.Translate, Render: hosted.RenderSignInError}

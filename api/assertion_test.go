@@ -300,7 +300,7 @@ func publishedKeys(t *testing.T, w *world, c *client) {
 	closed := httptest.NewServer(nil)
 	closed.Close()
 	equal(t, "unreachable", ask(setup(closed.URL), one), refused(0))
-	if !strings.Contains(w.log.String(), "keys of an application cannot be fetched") {
+	if !strings.Contains(w.log.String(), "published keys cannot be fetched") {
 		t.Error("operators learn nothing")
 	}
 }

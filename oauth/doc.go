@@ -11,6 +11,7 @@
 //	client         applications: validation, authentication, registration, rights
 //	access         the access of applications to users: grants, codes, refresh tokens, consent
 //	token          access and ID tokens: claims, entitlement, verification, introspection
+//	workload       trusted issuers, and the tokens of their workloads (RFC 7523)
 //	grants         the token endpoint: a file for each grant type, and their runner
 //	authorization  authorization requests, consent, devices, logout
 //

@@ -15,6 +15,7 @@ import (
 	"stonetown/oauth/protocol"
 	"stonetown/oauth/requestobject"
 	"stonetown/oauth/scope"
+	"stonetown/oauth/workload"
 )
 
 // Metadata describes the authorization server of a tenant (RFC 8414 §2, OIDC Discovery §3).
@@ -48,6 +49,7 @@ type Metadata struct {
 	UserInfoAlgsSupported              []string // OIDC Discovery §3
 	CodeChallengeMethodsSupported      []string
 	DPoPSigningAlgValuesSupported      []string // RFC 9449 §5.1
+	CertificateBoundTokens             bool     // RFC 8705 §3.3
 	AuthorizationResponseISSSupported  bool     // RFC 9207
 	ACRValuesSupported                 []string
 	ClaimsSupported                    []string
@@ -70,7 +72,7 @@ type Metadata struct {
 // Metadata returns the content of a tenant's discovery documents.
 func (s *Service) Metadata(ctx context.Context, tenant protocol.Tenant) (Metadata, error) {
 	var b sqldb.Batch
-	readSettings, configured := client.QueueSettings(&b, tenant.ID), client.QueueClaimNames(&b, tenant.ID)
+	readSettings, configured, workloads := client.QueueSettings(&b, tenant.ID), client.QueueClaimNames(&b, tenant.ID), workload.Any(&b, tenant.ID)
 	if err := s.db.Send(ctx, &b); err != nil {
 		return Metadata{}, err
 	}
@@ -85,6 +87,10 @@ func (s *Service) Metadata(ctx context.Context, tenant protocol.Tenant) (Metadat
 	registration := ""
 	if settings.DCRMode != client.DCROff {
 		registration = tenant.BaseURL + protocol.RegisterPath
+	}
+	grantTypes := slices.Clone(protocol.GrantTypes)
+	if workloads() {
+		grantTypes = append(grantTypes, protocol.GrantJWTBearer)
 	}
 	return Metadata{
 		Issuer:                             tenant.BaseURL,
@@ -102,12 +108,12 @@ func (s *Service) Metadata(ctx context.Context, tenant protocol.Tenant) (Metadat
 		ScopesSupported:                    append(append([]string{}, scope.OIDC...), scope.Builtin...),
 		ResponseTypesSupported:             []string{protocol.ResponseTypeCode},
 		ResponseModesSupported:             authorization.ResponseModes,
-		GrantTypesSupported:                protocol.GrantTypes,
+		GrantTypesSupported:                grantTypes,
 		SubjectTypesSupported:              []string{"public"},
 		IDTokenSigningAlgValuesSupported:   algNames(),
-		TokenEndpointAuthMethodsSupported:  client.ClientAuthMethods,
-		RevocationAuthMethodsSupported:     client.ClientAuthMethods,
-		IntrospectionAuthMethodsSupported:  client.ConfidentialAuthMethods,
+		TokenEndpointAuthMethodsSupported:  append(s.authMethods(), string(client.NoClientAuth)),
+		RevocationAuthMethodsSupported:     append(s.authMethods(), string(client.NoClientAuth)),
+		IntrospectionAuthMethodsSupported:  s.authMethods(),
 		TokenEndpointAuthAlgsSupported:     assertion.Algs,
 		RevocationAuthAlgsSupported:        assertion.Algs,
 		IntrospectionAuthAlgsSupported:     assertion.Algs,
@@ -116,6 +122,7 @@ func (s *Service) Metadata(ctx context.Context, tenant protocol.Tenant) (Metadat
 		UserInfoAlgsSupported:              algNames(),
 		CodeChallengeMethodsSupported:      []string{"S256"},
 		DPoPSigningAlgValuesSupported:      dpop.Algs,
+		CertificateBoundTokens:             s.certificates,
 		AuthorizationResponseISSSupported:  true,
 		ACRValuesSupported:                 []string{protocol.AAL1, protocol.AAL2},
 		ClaimsSupported:                    claimsSupported(configured()),
@@ -144,6 +151,7 @@ type ProtectedResource struct {
 	ResourceName                string   `json:"resource_name"`
 	ResourceDocumentation       string   `json:"resource_documentation"`
 	DPoPSigningAlgs             []string `json:"dpop_signing_alg_values_supported"`
+	CertificateBoundTokens      bool     `json:"tls_client_certificate_bound_access_tokens,omitempty"`
 	DPoPBoundAccessTokensNeeded bool     `json:"dpop_bound_access_tokens_required"`
 }
 
@@ -153,7 +161,7 @@ func (s *Service) ProtectedResource(tenant protocol.Tenant) ProtectedResource {
 	return ProtectedResource{
 		Resource: tenant.BaseURL, AuthorizationServers: []string{tenant.BaseURL}, ScopesSupported: scope.Builtin,
 		BearerMethodsSupported: []string{"header"}, ResourceName: "Stonetown", ResourceDocumentation: tenant.BaseURL + "/api/v1/openapi.yaml",
-		DPoPSigningAlgs: dpop.Algs,
+		DPoPSigningAlgs: dpop.Algs, CertificateBoundTokens: s.certificates,
 	}
 }
 
@@ -167,6 +175,13 @@ func claimsSupported(configured []string) []string {
 		}
 	}
 	return all
+}
+
+func (s *Service) authMethods() (names []string) {
+	for _, method := range client.AuthMethods(s.certificates) {
+		names = append(names, string(method))
+	}
+	return names
 }
 
 func algNames() (names []string) {

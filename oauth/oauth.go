@@ -22,6 +22,7 @@ import (
 	"stonetown/oauth/protocol"
 	"stonetown/oauth/revocation"
 	"stonetown/oauth/token"
+	"stonetown/oauth/workload"
 )
 
 // Relations is the part of [engine.Engine] that the module uses.
@@ -64,6 +65,9 @@ type Config struct {
 	// LocalRedirects is that of [client.Config].
 	LocalRedirects bool
 
+	// Certificates is that of [client.Config].
+	Certificates bool
+
 	// Logger logs refused clients, and key sets that cannot be fetched. Default: slog.Default().
 	Logger *slog.Logger
 
@@ -80,11 +84,14 @@ type Service struct {
 	Claims        *claim.Finder
 	Tokens        *token.Service
 	Grants        *grants.Service
+	Workloads     *workload.Registry
 	Authorization *authorization.Service
 
 	db      *sqldb.DB
 	details *detail.Checker
 	clock   func() time.Time
+
+	certificates bool // the server gets the certificates of clients
 }
 
 // New returns the service whose state is in c.DB.
@@ -101,13 +108,13 @@ func New(c Config) (*Service, error) {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
-	s := &Service{db: c.DB, clock: c.Clock}
+	s := &Service{db: c.DB, clock: c.Clock, certificates: c.Certificates}
 	revoked := revocation.New(c.DB, c.Clock)
 	s.Keys = keys.New(c.DB, c.Seal, c.Clock, revoked, c.Jobs)
 	s.Access = access.NewStore(c.DB, c.Users, c.Seal, c.Clock)
 	s.Clients = client.NewRegistry(client.Config{
 		DB: c.DB, Relations: c.Relations, Authority: c.Authority, Access: s.Access, Keys: s.Keys, Revoked: revoked, Outbound: c.Outbound, Clock: c.Clock,
-		LocalRedirects: c.LocalRedirects,
+		LocalRedirects: c.LocalRedirects, Certificates: c.Certificates,
 	})
 	s.Authenticator = client.NewAuthenticator(c.DB, c.Seal, c.Outbound, c.Logger, c.Clock)
 	s.details = detail.NewChecker(c.Relations)
@@ -116,9 +123,10 @@ func New(c Config) (*Service, error) {
 	s.Tokens, minter = token.New(token.Config{
 		DB: c.DB, Users: c.Users, Keys: s.Keys, Access: s.Access, Clients: s.Authenticator, Claims: s.Claims, Details: s.details, Revoked: revoked, Clock: c.Clock,
 	})
+	s.Workloads = workload.NewRegistry(workload.Config{DB: c.DB, Authority: c.Authority, Outbound: c.Outbound, Logger: c.Logger, Clock: c.Clock})
 	s.Grants = grants.New(grants.Config{
 		DB: c.DB, Users: c.Users, Authenticator: s.Authenticator, Clients: s.Clients, Access: s.Access, Tokens: s.Tokens, Minter: minter,
-		Relations: c.Relations, Details: s.details, Clock: c.Clock,
+		Relations: c.Relations, Details: s.details, Workloads: s.Workloads, Logger: c.Logger, Clock: c.Clock,
 	})
 	s.Authorization = authorization.New(authorization.Config{
 		DB: c.DB, Registry: s.Clients, Clients: s.Authenticator, Keys: s.Keys, Access: s.Access, Details: s.details, Audiences: audience.NewChecker(c.Relations), Tokens: s.Tokens, Jobs: c.Jobs, Outbound: c.Outbound,

@@ -8,6 +8,7 @@ const (
 	ScopeType               = "scope"
 	AudienceType            = "audience"
 	WebhookSubscriptionType = "webhook_subscription"
+	WorkloadIdentityType    = "workload_identity"
 
 	// GroupMember is the relation that a subject {type: group} represents.
 	GroupMember = "member"
@@ -25,6 +26,8 @@ const (
 	// ones in which an actor acts as a user, or as an application.
 	ActAsUser        = "act_as_user"
 	ActAsApplication = "act_as_application"
+	// Impersonator, of an application: workloads of a trusted issuer that get its tokens.
+	Impersonator = "impersonator"
 	// WebhookOwner: may read and change the webhook subscription.
 	WebhookOwner = "owner"
 	// WebhookViewer: may read the webhook subscription. Owners are viewers.
@@ -34,8 +37,8 @@ const (
 // system types exist in every tenant and in no document. Groups have members, which can be
 // groups. The holders of an OAuth scope are entitled to it. Relations of users and
 // applications determine which subjects may act in their place, and relations of
-// applications and audiences which tokens may be exchanged (RFC 8693). Relations of webhook
-// subscriptions determine which subjects may manage and view them.
+// applications and audiences which tokens may be exchanged (RFC 8693). Workload identities are
+// subjects only: the workloads of a trusted issuer (RFC 7523). Relations of webhook subscriptions determine which subjects may manage and view them.
 var system = []Type{
 	{Name: UserType, Relations: []Relation{{Name: ActAs, Subjects: actors}}},
 	{Name: ApplicationType, Relations: []Relation{
@@ -43,6 +46,7 @@ var system = []Type{
 		{Name: Exchange, Subjects: applications},
 		{Name: ActAsUser, Subjects: applications},
 		{Name: ActAsApplication, Subjects: applications},
+		{Name: Impersonator, Subjects: []SubjectType{{Type: WorkloadIdentityType}}},
 	}},
 	{Name: GroupType, Relations: []Relation{{
 		Name:     GroupMember,
@@ -68,6 +72,7 @@ var system = []Type{
 		},
 		Actions: map[string]string{"manage": WebhookOwner, "view": WebhookViewer},
 	},
+	{Name: WorkloadIdentityType},
 }
 
 var (
@@ -79,7 +84,8 @@ var (
 // the place of a type.
 var reserved = map[string]bool{
 	UserType: true, ApplicationType: true, GroupType: true, ScopeType: true, AudienceType: true, WebhookSubscriptionType: true,
-	"relations": true, "check": true, "check-batch": true,
+	WorkloadIdentityType: true,
+	"relations":          true, "check": true, "check-batch": true,
 }
 
 // IsReserved reports whether no type can be defined with a name.

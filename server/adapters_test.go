@@ -153,6 +153,10 @@ func (t fakeTokens) VerifyBound(ctx context.Context, tenant protocol.Tenant, tok
 	return t.Verify(ctx, tenant, token)
 }
 
+func (t fakeTokens) VerifyCertified(ctx context.Context, tenant protocol.Tenant, token string, _ func() string) (*token.Principal, error) {
+	return t.Verify(ctx, tenant, token)
+}
+
 func TestVerifier(t *testing.T) {
 	other := fakeSessions{"ses_b": {ID: "ses_b", UserID: "usr_b"}}
 	for id, one := range known {

@@ -131,6 +131,8 @@ type Config struct {
 	MaxRequests, MaxStreams  int
 	TenantShare, CallerShare int
 	TrustedProxies           []netip.Prefix
+	// ClientCertHeader is that of [web.Config]. With it, applications can authenticate by certificates.
+	ClientCertHeader string
 
 	// SecurityContact is the URI for reports of vulnerabilities (RFC 9116 §2.5.3).
 	// Default: none is published.
@@ -315,7 +317,7 @@ func (s *Server) compose(c Config) (err error) {
 	s.OAuth, err = oauth.New(oauth.Config{
 		DB: s.DB, Seal: sealer, Relations: s.Engine, Authority: rights, Users: accounts,
 		Jobs: s.Jobs, Tenants: tenants{s.Organizations}.OAuthTenant, Outbound: c.Outbound, Logger: c.Logger,
-		LocalRedirects: c.Dev,
+		LocalRedirects: c.Dev, Certificates: c.ClientCertHeader != "",
 	})
 	if err != nil {
 		return err
@@ -370,7 +372,7 @@ func (s *Server) compose(c Config) (err error) {
 			Verifier: &verifier{Tokens: s.OAuth.Tokens, Sessions: s.Authn},
 			Tenants:  s.Organizations, Idempotency: keys, Limits: limits, Origins: s.OAuth.Clients,
 			Timeout: c.RequestTimeout, MaxWorking: c.MaxRequests, MaxStreams: c.MaxStreams,
-			TenantShare: c.TenantShare, CallerShare: c.CallerShare, TrustedProxies: c.TrustedProxies,
+			TenantShare: c.TenantShare, CallerShare: c.CallerShare, TrustedProxies: c.TrustedProxies, ClientCertHeader: c.ClientCertHeader,
 			Serves: c.serves(),
 			Dev:    c.Dev, Stopping: c.Stopping,
 			Logger: c.Logger, AccessLog: c.AccessLog, Metrics: c.Metrics, Tracer: c.Tracer,

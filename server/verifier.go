@@ -44,6 +44,15 @@ func (v *verifier) Verify(ctx context.Context, t protocol.Tenant, bearer string)
 	return v.alive(ctx, t, p, err)
 }
 
+// VerifyCertified implements [web.Verifier]. Session tokens are not bound to certificates.
+func (v *verifier) VerifyCertified(ctx context.Context, t protocol.Tenant, bearer string, certificate func() string) (*token.Principal, error) {
+	if strings.HasPrefix(bearer, session.Prefix) {
+		return v.Verify(ctx, t, bearer)
+	}
+	p, err := v.Tokens.VerifyCertified(ctx, t, bearer, certificate)
+	return v.alive(ctx, t, p, err)
+}
+
 // VerifyBound implements [web.Verifier]. Session tokens are not bound to keys.
 func (v *verifier) VerifyBound(ctx context.Context, t protocol.Tenant, token string, r dpop.Request) (*token.Principal, error) {
 	p, err := v.Tokens.VerifyBound(ctx, t, token, r)

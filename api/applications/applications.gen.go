@@ -262,6 +262,9 @@ type TokenExchange struct {
 	SubjectTokens string `json:"subject_tokens"`
 }
 
+// WorkloadIdentity Workloads of a trusted issuer, by the `sub` of their tokens, by claims, or both.
+type WorkloadIdentity = client.WorkloadIdentity
+
 // ApplicationInPath defines model for ApplicationInPath.
 type ApplicationInPath = string
 
@@ -336,6 +339,9 @@ type SubjectTypeInQuery = string
 
 // SubscriptionInPath defines model for SubscriptionInPath.
 type SubscriptionInPath = string
+
+// TrustedIssuerInPath defines model for TrustedIssuerInPath.
+type TrustedIssuerInPath = string
 
 // TypeInPath defines model for TypeInPath.
 type TypeInPath = string

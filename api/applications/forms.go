@@ -120,6 +120,12 @@ func (r *reader) options() {
 	member(r, "require_pkce", flag, func(a *client.Application) *bool { return &a.RequirePKCE })
 	member(r, "require_dpop_nonce", flag, func(a *client.Application) *bool { return &a.RequireDPoPNonce })
 	member(r, "dpop_bound_access_tokens", flag, func(a *client.Application) *bool { return &a.DPoPBound })
+	member(r, "tls_client_certificate_bound_access_tokens", flag, func(a *client.Application) *bool { return &a.CertificateBound })
+	member(r, "tls_client_auth_subject_dn", text, func(a *client.Application) *string { return &a.Certificate.SubjectDN })
+	member(r, "tls_client_auth_san_dns", text, func(a *client.Application) *string { return &a.Certificate.DNS })
+	member(r, "tls_client_auth_san_uri", text, func(a *client.Application) *string { return &a.Certificate.URI })
+	member(r, "tls_client_auth_san_ip", text, func(a *client.Application) *string { return &a.Certificate.IP })
+	member(r, "tls_client_auth_san_email", text, func(a *client.Application) *string { return &a.Certificate.Email })
 	member(r, "id_token_signed_response_alg", text, func(a *client.Application) *keys.Alg { return &a.IDTokenAlg })
 	member(r, "authorization_signed_response_alg", text, func(a *client.Application) *keys.Alg { return &a.AuthorizationAlg })
 	member(r, "introspection_signed_response_alg", text, func(a *client.Application) *keys.Alg { return &a.IntrospectionAlg })
@@ -139,6 +145,7 @@ func (r *reader) options() {
 		}
 	})
 	member(r, "introspect_all", flag, func(a *client.Application) *bool { return &a.IntrospectAll })
+	member(r, "workload_identities", "must be a list of objects with issuer_id, subject and claims, or null", func(a *client.Application) *[]client.WorkloadIdentity { return &a.WorkloadIdentities })
 	member(r, "claims", "must be a list of claims, or null", func(a *client.Application) *[]client.Claim { return &a.Claims })
 }
 

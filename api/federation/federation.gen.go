@@ -511,6 +511,9 @@ type SubjectTypeInQuery = string
 // SubscriptionInPath defines model for SubscriptionInPath.
 type SubscriptionInPath = string
 
+// TrustedIssuerInPath defines model for TrustedIssuerInPath.
+type TrustedIssuerInPath = string
+
 // TypeInPath defines model for TypeInPath.
 type TypeInPath = string
 

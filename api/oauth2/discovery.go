@@ -57,6 +57,7 @@ type metadata struct {
 	UserInfoAlgsSupported              []string `json:"userinfo_signing_alg_values_supported"`
 	CodeChallengeMethodsSupported      []string `json:"code_challenge_methods_supported"`
 	DPoPSigningAlgValuesSupported      []string `json:"dpop_signing_alg_values_supported"`
+	CertificateBoundTokens             bool     `json:"tls_client_certificate_bound_access_tokens,omitzero"`
 	AuthorizationResponseISSSupported  bool     `json:"authorization_response_iss_parameter_supported"`
 	ACRValuesSupported                 []string `json:"acr_values_supported"`
 	ClaimsSupported                    []string `json:"claims_supported"`

@@ -67,24 +67,24 @@ func accepts(r *http.Request, mediaType string) bool {
 
 // introspection is the state of a token on the wire (RFC 7662 §2.2).
 type introspection struct {
-	Active    bool         `json:"active"`
-	TokenType string       `json:"token_type,omitzero"`
-	ClientID  string       `json:"client_id,omitzero"`
-	Subject   string       `json:"sub,omitzero"`
-	Username  string       `json:"username,omitzero"`
-	Scope     string       `json:"scope,omitzero"`
-	Audience  []string     `json:"aud,omitzero"`
-	Issuer    string       `json:"iss,omitzero"`
-	TokenID   string       `json:"jti,omitzero"`
-	SessionID string       `json:"sid,omitzero"`
-	TenantID  string       `json:"tid,omitzero"`
-	ACR       string       `json:"acr,omitzero"`
-	Confirm   keyOf        `json:"cnf,omitzero"`
-	Act       *token.Actor `json:"act,omitzero"`
-	IssuedAt  int64        `json:"iat,omitzero"`
-	NotBefore int64        `json:"nbf,omitzero"`
-	ExpiresAt int64        `json:"exp,omitzero"`
-	AuthTime  int64        `json:"auth_time,omitzero"`
+	Active    bool               `json:"active"`
+	TokenType string             `json:"token_type,omitzero"`
+	ClientID  string             `json:"client_id,omitzero"`
+	Subject   string             `json:"sub,omitzero"`
+	Username  string             `json:"username,omitzero"`
+	Scope     string             `json:"scope,omitzero"`
+	Audience  []string           `json:"aud,omitzero"`
+	Issuer    string             `json:"iss,omitzero"`
+	TokenID   string             `json:"jti,omitzero"`
+	SessionID string             `json:"sid,omitzero"`
+	TenantID  string             `json:"tid,omitzero"`
+	ACR       string             `json:"acr,omitzero"`
+	Confirm   token.Confirmation `json:"cnf,omitzero"`
+	Act       *token.Actor       `json:"act,omitzero"`
+	IssuedAt  int64              `json:"iat,omitzero"`
+	NotBefore int64              `json:"nbf,omitzero"`
+	ExpiresAt int64              `json:"exp,omitzero"`
+	AuthTime  int64              `json:"auth_time,omitzero"`
 
 	Details []detail.Detail `json:"authorization_details,omitzero"`
 }
@@ -93,14 +93,9 @@ func introspectionOf(i token.Introspection) introspection {
 	return introspection{
 		i.Active, i.TokenType, i.ClientID, i.Subject, i.Username, i.Scope, i.Audience, i.Issuer, i.TokenID, i.SessionID, i.TenantID,
 		i.AuthenticationContext,
-		keyOf{i.Thumbprint},
+		i.Confirmation,
 		i.Actor, unix(i.IssuedAt), unix(i.NotBefore), unix(i.ExpiresAt), unix(i.AuthTime), i.Details,
 	}
-}
-
-// keyOf names the key to which a token is bound (RFC 9449 §6.2).
-type keyOf struct {
-	Thumbprint string `json:"jkt"`
 }
 
 // presented reads a request about a token.

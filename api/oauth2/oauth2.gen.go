@@ -239,21 +239,27 @@ type ClientInformation struct {
 	RegistrationAccessToken string `json:"registration_access_token"`
 
 	// RegistrationClientURI Where.
-	RegistrationClientURI              string   `json:"registration_client_uri"`
-	RequestObjectSigningAlg            string   `json:"request_object_signing_alg,omitempty"`
-	RequestUris                        []string `json:"request_uris,omitempty"`
-	RequireAuthTime                    bool     `json:"require_auth_time,omitempty"`
-	RequirePushedAuthorizationRequests bool     `json:"require_pushed_authorization_requests"`
-	RequireSignedRequestObject         bool     `json:"require_signed_request_object"`
-	ResponseTypes                      []string `json:"response_types"`
-	Scope                              string   `json:"scope"`
-	SectorIdentifierURI                string   `json:"sector_identifier_uri,omitempty"`
-	SoftwareID                         string   `json:"software_id,omitempty"`
-	SoftwareVersion                    string   `json:"software_version,omitempty"`
-	TokenEndpointAuthMethod            string   `json:"token_endpoint_auth_method"`
-	TokenEndpointAuthSigningAlg        string   `json:"token_endpoint_auth_signing_alg,omitempty"`
-	TosURI                             string   `json:"tos_uri,omitempty"`
-	UserinfoSignedResponseAlg          string   `json:"userinfo_signed_response_alg,omitempty"`
+	RegistrationClientURI                 string   `json:"registration_client_uri"`
+	RequestObjectSigningAlg               string   `json:"request_object_signing_alg,omitempty"`
+	RequestUris                           []string `json:"request_uris,omitempty"`
+	RequireAuthTime                       bool     `json:"require_auth_time,omitempty"`
+	RequirePushedAuthorizationRequests    bool     `json:"require_pushed_authorization_requests"`
+	RequireSignedRequestObject            bool     `json:"require_signed_request_object"`
+	ResponseTypes                         []string `json:"response_types"`
+	Scope                                 string   `json:"scope"`
+	SectorIdentifierURI                   string   `json:"sector_identifier_uri,omitempty"`
+	SoftwareID                            string   `json:"software_id,omitempty"`
+	SoftwareVersion                       string   `json:"software_version,omitempty"`
+	TLSClientAuthSanDNS                   string   `json:"tls_client_auth_san_dns,omitempty"`
+	TLSClientAuthSanEmail                 string   `json:"tls_client_auth_san_email,omitempty"`
+	TLSClientAuthSanIP                    string   `json:"tls_client_auth_san_ip,omitempty"`
+	TLSClientAuthSanURI                   string   `json:"tls_client_auth_san_uri,omitempty"`
+	TLSClientAuthSubjectDn                string   `json:"tls_client_auth_subject_dn,omitempty"`
+	TLSClientCertificateBoundAccessTokens bool     `json:"tls_client_certificate_bound_access_tokens,omitempty"`
+	TokenEndpointAuthMethod               string   `json:"token_endpoint_auth_method"`
+	TokenEndpointAuthSigningAlg           string   `json:"token_endpoint_auth_signing_alg,omitempty"`
+	TosURI                                string   `json:"tos_uri,omitempty"`
+	UserinfoSignedResponseAlg             string   `json:"userinfo_signed_response_alg,omitempty"`
 }
 
 // ClientMetadata defines model for ClientMetadata.
@@ -329,9 +335,17 @@ type ClientMetadata struct {
 	SoftwareVersion   string `json:"software_version,omitempty"`
 
 	// SubjectType `public`.
-	SubjectType string `json:"subject_type,omitempty"`
+	SubjectType            string `json:"subject_type,omitempty"`
+	TLSClientAuthSanDNS    string `json:"tls_client_auth_san_dns,omitempty"`
+	TLSClientAuthSanEmail  string `json:"tls_client_auth_san_email,omitempty"`
+	TLSClientAuthSanIP     string `json:"tls_client_auth_san_ip,omitempty"`
+	TLSClientAuthSanURI    string `json:"tls_client_auth_san_uri,omitempty"`
+	TLSClientAuthSubjectDn string `json:"tls_client_auth_subject_dn,omitempty"`
 
-	// TokenEndpointAuthMethod `client_secret_basic`, by default, `client_secret_post`, `private_key_jwt` or `none`.
+	// TLSClientCertificateBoundAccessTokens RFC 8705.
+	TLSClientCertificateBoundAccessTokens bool `json:"tls_client_certificate_bound_access_tokens,omitempty"`
+
+	// TokenEndpointAuthMethod `client_secret_basic`, by default, `client_secret_post`, `private_key_jwt`, `none` or, on servers that get the certificates of clients, `tls_client_auth` or `self_signed_tls_client_auth`.
 	TokenEndpointAuthMethod     string `json:"token_endpoint_auth_method,omitempty"`
 	TokenEndpointAuthSigningAlg string `json:"token_endpoint_auth_signing_alg,omitempty"`
 	TosURI                      string `json:"tos_uri,omitempty"`
@@ -409,12 +423,15 @@ type Discovery struct {
 	ScopesSupported                                 []string `json:"scopes_supported"`
 	ServiceDocumentation                            string   `json:"service_documentation,omitempty"`
 	SubjectTypesSupported                           []string `json:"subject_types_supported,omitempty"`
-	TokenEndpoint                                   string   `json:"token_endpoint"`
-	TokenEndpointAuthMethodsSupported               []string `json:"token_endpoint_auth_methods_supported"`
-	TokenEndpointAuthSigningAlgValuesSupported      []string `json:"token_endpoint_auth_signing_alg_values_supported,omitempty"`
-	UILocalesSupported                              []string `json:"ui_locales_supported,omitempty"`
-	UserinfoEndpoint                                string   `json:"userinfo_endpoint,omitempty"`
-	UserinfoSigningAlgValuesSupported               []string `json:"userinfo_signing_alg_values_supported,omitempty"`
+
+	// TLSClientCertificateBoundAccessTokens Present, and true, if this server gets the certificates of clients (RFC 8705).
+	TLSClientCertificateBoundAccessTokens      bool     `json:"tls_client_certificate_bound_access_tokens,omitempty"`
+	TokenEndpoint                              string   `json:"token_endpoint"`
+	TokenEndpointAuthMethodsSupported          []string `json:"token_endpoint_auth_methods_supported"`
+	TokenEndpointAuthSigningAlgValuesSupported []string `json:"token_endpoint_auth_signing_alg_values_supported,omitempty"`
+	UILocalesSupported                         []string `json:"ui_locales_supported,omitempty"`
+	UserinfoEndpoint                           string   `json:"userinfo_endpoint,omitempty"`
+	UserinfoSigningAlgValuesSupported          []string `json:"userinfo_signing_alg_values_supported,omitempty"`
 }
 
 // Error defines model for Error.
@@ -508,10 +525,13 @@ type Introspection struct {
 	AuthorizationDetails []AuthorizationDetail `json:"authorization_details,omitempty"`
 	ClientID             string                `json:"client_id,omitempty"`
 
-	// Cnf The key to which the token is bound; each use requires a proof of the key (RFC 9449).
+	// Cnf The key to which the token is bound, of which each use requires a proof (RFC 9449), or the certificate, with which each use requires a connection (RFC 8705). One member.
 	Cnf struct {
-		// Jkt Its thumbprint (RFC 7638).
-		Jkt string `json:"jkt"`
+		// Jkt The thumbprint of the key (RFC 7638).
+		Jkt string `json:"jkt,omitempty"`
+
+		// X5TS256 The thumbprint of the certificate.
+		X5TS256 string `json:"x5t#S256,omitempty"`
 	} `json:"cnf,omitempty"`
 	Exp int `json:"exp,omitempty"`
 
@@ -712,6 +732,9 @@ type TokenInput struct {
 	ActorToken     string `json:"actor_token,omitempty"`
 	ActorTokenType string `json:"actor_token_type,omitempty"`
 
+	// Assertion A token of a trusted issuer (RFC 7523).
+	Assertion string `json:"assertion,omitempty"`
+
 	// Audience Whom the token is for; absent means the application's own audience.
 	Audience string `json:"audience,omitempty"`
 
@@ -733,7 +756,7 @@ type TokenInput struct {
 	// DeviceCode RFC 8628.
 	DeviceCode string `json:"device_code,omitempty"`
 
-	// GrantType `client_credentials`, `authorization_code`, `refresh_token` (`refresh` is the same), `urn:ietf:params:oauth:grant-type:device_code` or `urn:ietf:params:oauth:grant-type:token-exchange`.
+	// GrantType `client_credentials`, `authorization_code`, `refresh_token` (`refresh` is the same), `urn:ietf:params:oauth:grant-type:device_code`, `urn:ietf:params:oauth:grant-type:token-exchange` or `urn:ietf:params:oauth:grant-type:jwt-bearer`.
 	GrantType string `json:"grant_type"`
 
 	// RedirectURI As it was in the authorization request.
@@ -837,6 +860,9 @@ type SubjectTypeInQuery = string
 
 // SubscriptionInPath defines model for SubscriptionInPath.
 type SubscriptionInPath = string
+
+// TrustedIssuerInPath defines model for TrustedIssuerInPath.
+type TrustedIssuerInPath = string
 
 // TypeInPath defines model for TypeInPath.
 type TypeInPath = string

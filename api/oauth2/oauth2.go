@@ -147,9 +147,10 @@ func (h *Handlers) issueToken(w http.ResponseWriter, r *http.Request) error {
 		Scope:     form.Get("scope"),
 		Details:   form.Get(detail.Parameter),
 		Code:      form.Get("code"), RedirectURI: form.Get("redirect_uri"), CodeVerifier: form.Get("code_verifier"),
-		RefreshToken: form.Get("refresh_token"),
-		DeviceCode:   form.Get("device_code"),
-		Audience:     slices.Concat(form["audience"], form["resource"]),
+		RefreshToken:   form.Get("refresh_token"),
+		DeviceCode:     form.Get("device_code"),
+		GrantAssertion: form.Get("assertion"),
+		Audience:       slices.Concat(form["audience"], form["resource"]),
 		Exchange: grants.TokenExchange{
 			SubjectToken: form.Get("subject_token"), SubjectTokenType: form.Get("subject_token_type"),
 			ActorToken: form.Get("actor_token"), ActorTokenType: form.Get("actor_token_type"),
@@ -250,6 +251,11 @@ func (h *Handlers) asClient(w http.ResponseWriter, r *http.Request, counted rate
 // authenticated client can use up.
 func (h *Handlers) client(w http.ResponseWriter, r *http.Request, form url.Values, counted ratelimit.Family) (client.Credentials, error) {
 	c, err := credentials(r, form)
+	if err == nil {
+		if c.Certificate, err = web.InfoOf(r.Context()).ClientCertificate(); err != nil {
+			err = invalidRequest(err.Error())
+		}
+	}
 	h.Server.RestrictOrigin(w, r, c.ClientID)
 	c.OfferNonce = func(nonce string) { w.Header().Set(dpop.NonceHeader, nonce) }
 	c.Limit = func(ctx context.Context, key string) error { return h.Server.LimitClient(ctx, w, counted, key) }

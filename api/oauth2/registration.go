@@ -11,6 +11,7 @@ import (
 	"stonetown/internal/ratelimit"
 	"stonetown/oauth/client"
 	"stonetown/oauth/keys"
+	"stonetown/oauth/mtls"
 	"stonetown/oauth/protocol"
 	"stonetown/oauth/token"
 )
@@ -71,12 +72,14 @@ type clientMetadata struct {
 	FrontchannelLogoutURI             string   `json:"frontchannel_logout_uri,omitzero"`
 	FrontchannelLogoutSessionRequired bool     `json:"frontchannel_logout_session_required"`
 
-	RequirePAR          bool   `json:"require_pushed_authorization_requests"`
-	DPoPBound           bool   `json:"dpop_bound_access_tokens"`
-	DefaultMaxAge       *int   `json:"default_max_age,omitzero"`
-	RequireAuthTime     bool   `json:"require_auth_time,omitzero"`
-	SectorIdentifierURI string `json:"sector_identifier_uri,omitzero"`
-	InitiateLoginURI    string `json:"initiate_login_uri,omitzero"`
+	RequirePAR          bool       `json:"require_pushed_authorization_requests"`
+	DPoPBound           bool       `json:"dpop_bound_access_tokens"`
+	Certificate         mtls.Names `json:",embed"`
+	CertificateBound    bool       `json:"tls_client_certificate_bound_access_tokens,omitzero"`
+	DefaultMaxAge       *int       `json:"default_max_age,omitzero"`
+	RequireAuthTime     bool       `json:"require_auth_time,omitzero"`
+	SectorIdentifierURI string     `json:"sector_identifier_uri,omitzero"`
+	InitiateLoginURI    string     `json:"initiate_login_uri,omitzero"`
 
 	Others map[string]json.RawMessage `json:",embed"`
 }

@@ -51,6 +51,7 @@ func (s *Server) Serve(router Router) http.Handler {
 		res := &response{ResponseWriter: w, operation: "none"}
 		res.RequestID = id.OfRequest()
 		res.ClientIP = s.clientIP(r)
+		res.certificates = s.clientCertificates(r)
 		res.UserAgent, res.RawQuery = r.UserAgent(), r.URL.RawQuery
 		h := w.Header()
 		res.header, res.request = h, r
@@ -433,6 +434,8 @@ func (s *Server) verify(res *response, r *http.Request, scheme, raw string) (pri
 			Proofs: r.Header.Values(dpop.Header), Method: res.request.Method, URL: tenant.BaseURL + r.URL.EscapedPath(),
 			OfferNonce: func(nonce string) { res.Header().Set(dpop.NonceHeader, nonce) },
 		})
+	} else if res.certificates != nil {
+		principal, err = s.verifier.VerifyCertified(r.Context(), tenant, raw, res.certificateThumbprint)
 	} else {
 		principal, err = s.verifier.Verify(r.Context(), tenant, raw)
 	}

@@ -83,6 +83,10 @@ func (f *fakes) VerifyBound(ctx context.Context, t protocol.Tenant, bearer strin
 	return f.Verify(ctx, t, bearer)
 }
 
+func (f *fakes) VerifyCertified(ctx context.Context, t protocol.Tenant, bearer string, _ func() string) (*token.Principal, error) {
+	return f.Verify(ctx, t, bearer)
+}
+
 func (f *fakes) Limit(own ratelimit.Limits, c ratelimit.Counted) ratelimit.Limit {
 	if l, ok := own[c]; ok {
 		return l

@@ -57,6 +57,9 @@ type Verifier interface {
 	// VerifyBound does so for a token that is bound to a key. A [*dpop.Error] means that
 	// the request has no valid proof of the key.
 	VerifyBound(ctx context.Context, t protocol.Tenant, token string, r dpop.Request) (*token.Principal, error)
+	// VerifyCertified is Verify on a connection with the certificate of a client, whose thumbprint
+	// certificate returns; empty if it is not valid.
+	VerifyCertified(ctx context.Context, t protocol.Tenant, bearer string, certificate func() string) (*token.Principal, error)
 }
 
 // Limits counts requests; [ratelimit.Limiter] implements it.
@@ -98,6 +101,9 @@ type Config struct {
 	// TrustedProxies are the proxies whose X-Forwarded-For is accepted. Limits of
 	// addresses apply to the address in it. Default: none.
 	TrustedProxies []netip.Prefix
+	// ClientCertHeader is the header field in which trusted proxies pass the certificate of a client
+	// (package mtls). Of other peers it is dropped. Default: certificates are not accepted.
+	ClientCertHeader string
 	// Serves reports whether this process serves a tenant. Requests for others are refused with
 	// 421, so that a proxy that routes by tenant notices its mistake. Default: it serves all.
 	Serves func(controlplane.Tenant) bool
@@ -120,6 +126,7 @@ type Server struct {
 	log      *slog.Logger
 	timeout  time.Duration
 	trusted  []netip.Prefix
+	certs    string // header field with the certificate of a client; empty: none
 	serves   func(controlplane.Tenant) bool
 	dev      bool
 	stopping context.Context
@@ -177,7 +184,7 @@ func New(c Config) (*Server, error) {
 	}
 	s := &Server{
 		tenants: c.Tenants, verifier: c.Verifier, log: c.Logger, timeout: c.Timeout,
-		trusted: c.TrustedProxies, serves: c.Serves, dev: c.Dev, stopping: c.Stopping, duration: duration, tracer: c.Tracer, access: c.AccessLog,
+		trusted: c.TrustedProxies, certs: c.ClientCertHeader, serves: c.Serves, dev: c.Dev, stopping: c.Stopping, duration: duration, tracer: c.Tracer, access: c.AccessLog,
 		entrance: &entrance{
 			working:  fair.NewGate("concurrent requests", c.limits(int64(c.MaxWorking)), fair.Queue{}),
 			received: fair.NewShares("bytes of incomplete request bodies", c.limits(c.MaxReceiving)),
@@ -266,6 +273,9 @@ type RequestInfo struct {
 	RawQuery string
 	// UserAgent is the User-Agent header.
 	UserAgent string
+
+	// certificates are the values of the header field with the certificate of the client.
+	certificates []string
 
 	header  http.Header // of the response
 	request *http.Request

@@ -61,6 +61,8 @@ func serverConfig(config Config, log *slog.Logger) (server.Config, error) {
 		CallerShare:    config.CallerShare,
 		TrustedProxies: config.TrustedProxies,
 
+		ClientCertHeader: config.ClientCertHeader,
+
 		ControlURL:        config.ControlURL,
 		OpenOrganizations: config.OpenOrganizations,
 		MaxTenants:        config.MaxTenants,

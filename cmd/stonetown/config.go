@@ -74,6 +74,13 @@ type Config struct {
 	// is taken from their X-Forwarded-For, and is limited and logged. Default: none.
 	TrustedProxies prefixes `yaml:"trusted_proxies" env:"TRUSTED_PROXIES"`
 
+	// ClientCertHeader is the header field, such as Client-Cert, in which the proxies of
+	// TrustedProxies pass the certificate that a client presented: as a byte sequence (RFC 9440), or
+	// as a percent-encoded PEM block. With it, applications can authenticate by certificates and
+	// have tokens bound to them (RFC 8705). The proxy must remove the field from requests of clients,
+	// and verify the chains of certificates of tls_client_auth. Default: none.
+	ClientCertHeader string `yaml:"client_cert_header" env:"CLIENT_CERT_HEADER"`
+
 	// RateLimits are limits on requests by family and by address or caller: family.ip or
 	// family.caller. The families are token (requests for tokens), sign-in, page (requests of
 	// the hosted pages), self-service, admin (settings of a tenant), authz (checks, resources
@@ -283,6 +290,7 @@ func (c Config) LogValue() slog.Value {
 		slog.String("lease_address", c.LeaseAddress),
 		slog.Duration("lease_time", c.LeaseTime),
 		slog.String("trusted_proxies", c.TrustedProxies.String()),
+		slog.String("client_cert_header", c.ClientCertHeader),
 		slog.String("rate_limits", c.RateLimits.String()),
 		slog.String("mail_url", redacted(c.MailURL)),
 		slog.String("mail_from", c.MailFrom),

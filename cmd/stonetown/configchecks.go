@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"net/textproto"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,6 +78,8 @@ func (c *Config) validate() error {
 		{c.LogFormat == "json" || c.LogFormat == "text", fmt.Sprintf("log_format is %q; it must be json or text", c.LogFormat)},
 		{c.SecurityContact == "" || isURI(c.SecurityContact), fmt.Sprintf("security_contact %q is not a URI; use for example mailto:security@example.com", c.SecurityContact)},
 		{c.ControlURL == "" || isControlURL(c.ControlURL), fmt.Sprintf("control_url %q is not http(s)://host in lower case, with a host of two labels or more, such as https://control.example.com", c.ControlURL)},
+		{c.ClientCertHeader == "" || isField(c.ClientCertHeader), "client_cert_header is not the name of a header field, such as Client-Cert"},
+		{c.ClientCertHeader == "" || len(c.TrustedProxies) > 0, "client_cert_header needs trusted_proxies, because only they can pass certificates"},
 		{c.MaxTenants > 0, "max_tenants must be positive"},
 		{c.MailURL == "" || c.MailFrom != "", "mail_url needs mail_from"},
 		{c.TextURL == "" || isHTTP(c.TextURL), "text_url is not an http(s) URL"},
@@ -119,6 +123,13 @@ func hasHost(address string) bool {
 	}
 	ip, err := netip.ParseAddr(host)
 	return err != nil || !ip.IsUnspecified()
+}
+
+// isField reports whether a text is the name of a header field (RFC 9110 §5.1) that can only be
+// that of a proxy.
+func isField(text string) bool {
+	name := textproto.CanonicalMIMEHeaderKey(text)
+	return strings.Trim(strings.ToLower(text), "abcdefghijklmnopqrstuvwxyz0123456789-_") == "" && !slices.Contains([]string{"Authorization", "Cookie", "Host", "Dpop", "Content-Type", "X-Forwarded-For"}, name)
 }
 
 func isPercentage(n int) bool { return n >= 1 && n <= 100 }

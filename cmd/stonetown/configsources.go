@@ -28,6 +28,7 @@ func (c *Config) bind(f *pflag.FlagSet) {
 	f.StringVar(&c.LeaseAddress, "lease-address", c.LeaseAddress, "`host:port` at which other processes reach lease-listen (default lease-listen)")
 	f.DurationVar(&c.LeaseTime, "lease-time", c.LeaseTime, "longest time that a write waits for this process if it does not answer")
 	f.Var(&c.TrustedProxies, "trusted-proxies", "`networks` of proxies whose X-Forwarded-For is trusted, separated by commas")
+	f.StringVar(&c.ClientCertHeader, "client-cert-header", c.ClientCertHeader, "header `field` in which trusted proxies pass the certificates of clients")
 	f.Var(&c.RateLimits, "rate-limits", "`limits` on requests by family.ip or family.caller, such as token.ip=60/min,authz.caller=1000/s (families: "+strings.Join(ratelimit.FamilyNames(), ", ")+"; units: s, min, h, d)")
 	f.StringVar(&c.MailURL, "mail-url", c.MailURL, "smtp:// or smtps:// `URL` of the mail server")
 	f.StringVar(&c.MailPasswordFile, "mail-password-file", c.MailPasswordFile, "`file` that holds the password for the mail server")

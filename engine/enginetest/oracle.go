@@ -38,13 +38,14 @@ func NewOracle(types []schema.Type) *Oracle {
 	}
 	all := append([]schema.Type{
 		{Name: schema.UserType, Relations: direct(schema.ActAs)},
-		{Name: schema.ApplicationType, Relations: direct(schema.ActAs, schema.Exchange, schema.ActAsUser, schema.ActAsApplication)},
+		{Name: schema.ApplicationType, Relations: direct(schema.ActAs, schema.Exchange, schema.ActAsUser, schema.ActAsApplication, schema.Impersonator)},
 		{Name: schema.GroupType, Relations: direct(schema.GroupMember)},
 		{Name: schema.ScopeType, Relations: direct(schema.ScopeHolder)},
 		{Name: schema.AudienceType, Relations: direct(schema.AudienceCaller, schema.AudienceExchanger)},
 		{Name: schema.WebhookSubscriptionType, Relations: append(direct(schema.WebhookOwner), schema.Relation{
 			Name: schema.WebhookViewer, Rewrites: []schema.Rewrite{{Kind: schema.This}, {Kind: schema.Computed, Relation: schema.WebhookOwner}},
 		})},
+		{Name: schema.WorkloadIdentityType},
 	}, types...)
 	return &Oracle{Types: all, Tuples: map[tuplestore.Tuple]bool{}}
 }

@@ -82,10 +82,15 @@ const (
 	ConsentGranted Type = "consent.granted"
 	ConsentRevoked Type = "consent.revoked"
 
-	TokenExchanged      Type = "token.exchanged"
-	TokenExchangeDenied Type = "token.exchange_denied"
-	TokenRevoked        Type = "token.revoked"
-	TokenFamilyRevoked  Type = "token.family_revoked"
+	TokenExchanged         Type = "token.exchanged"
+	TokenExchangeDenied    Type = "token.exchange_denied"
+	TokenRevoked           Type = "token.revoked"
+	TokenFamilyRevoked     Type = "token.family_revoked"
+	TokenWorkloadExchanged Type = "token.workload_exchanged"
+
+	TrustedIssuerCreated Type = "trusted_issuer.created"
+	TrustedIssuerUpdated Type = "trusted_issuer.updated"
+	TrustedIssuerDeleted Type = "trusted_issuer.deleted"
 
 	ScopeCreated Type = "scope.created"
 	ScopeUpdated Type = "scope.updated"
@@ -135,7 +140,8 @@ var types = []Type{
 	ResourceCreated, ResourceUpdated, ResourceDeleted,
 	RelationCreated, RelationDeleted, RelationBulkApplied, RelationImported,
 	ConsentGranted, ConsentRevoked,
-	TokenExchanged, TokenExchangeDenied, TokenRevoked, TokenFamilyRevoked,
+	TokenExchanged, TokenExchangeDenied, TokenRevoked, TokenFamilyRevoked, TokenWorkloadExchanged,
+	TrustedIssuerCreated, TrustedIssuerUpdated, TrustedIssuerDeleted,
 	ScopeCreated, ScopeUpdated, ScopeDeleted,
 	TenantSettingsUpdated, TenantSigningKeyRotated, TenantSAMLCertificateRotated,
 	WebhookSubscriptionCreated, WebhookSubscriptionUpdated, WebhookSubscriptionEnabled,

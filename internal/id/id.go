@@ -41,6 +41,7 @@ const (
 	WebhookDelivery     = "whd"
 	DeadLetter          = "dle" // a delivery of which all attempts failed
 
+	TrustedIssuer  = "iss" // whose tokens workloads exchange
 	Connection     = "fed" // to an identity provider
 	ConnectionTest = "tst"
 )

@@ -8,6 +8,7 @@ import (
 	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rsa"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"slices"
@@ -38,6 +39,8 @@ type Key struct {
 	Issuer string // whose tokens it signs, at a provider with many directories; may be empty
 	Public crypto.PublicKey
 	Algs   []string // the algorithms of the key (RFC 7518 §3.1, RFC 8037 §3.1); at least one
+	// Certificate is the certificate of the key, in DER: the first of x5c (RFC 7517 §4.7); nil: none.
+	Certificate []byte
 }
 
 // Set are keys.
@@ -84,6 +87,7 @@ func Parse(text jsontext.Value, algs []string) (Key, error) {
 		Operations []string `json:"key_ops"`
 		Alg        string   `json:"alg"`
 		Issuer     string   `json:"issuer"`
+		Chain      [][]byte `json:"x5c"` // in base64
 	}
 	if json.Unmarshal(text, &members) != nil || json.Unmarshal(text, &about) != nil || len(about.KeyID) > maxID {
 		return Key{}, errors.New("is not a JWK")
@@ -112,7 +116,21 @@ func Parse(text jsontext.Value, algs []string) (Key, error) {
 	if len(own) == 0 {
 		return Key{}, fmt.Errorf("has a type or an alg that is not one of %q", algs)
 	}
-	return Key{about.KeyID, about.Issuer, public, own}, nil
+	k := Key{ID: about.KeyID, Issuer: about.Issuer, Public: public, Algs: own}
+	if len(about.Chain) > 0 {
+		k.Certificate = about.Chain[0]
+		certified, err := x509.ParseCertificate(k.Certificate)
+		if err != nil || !equal(certified.PublicKey, public) {
+			return Key{}, errors.New("has an x5c that is not a certificate of the key")
+		}
+	}
+	return k, nil
+}
+
+// equal reports whether two public keys are the same.
+func equal(a, b any) bool {
+	key, ok := a.(interface{ Equal(crypto.PublicKey) bool })
+	return ok && key.Equal(b)
 }
 
 // algorithms returns the algorithms whose signatures a public key can verify; none for an unknown

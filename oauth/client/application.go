@@ -117,6 +117,9 @@ func (a Application) GrantTypes() []string {
 	if a.ActsForItself() {
 		types = append(types, protocol.GrantClientCredentials)
 	}
+	if len(a.WorkloadIdentities) > 0 {
+		types = append(types, protocol.GrantJWTBearer)
+	}
 	return types
 }
 
@@ -139,7 +142,9 @@ func (t Type) grantsOfUsers() (types []string) {
 func (a Application) ActsForItself() bool { return a.Type.Confidential() && a.Registration == nil }
 
 // HasSecret reports whether the application authenticates by a secret.
-func (a Application) HasSecret() bool { return a.Type.Confidential() && a.AuthMethod != PrivateKeyJWT }
+func (a Application) HasSecret() bool {
+	return a.Type.Confidential() && a.AuthMethod != PrivateKeyJWT && !a.AuthMethod.usesTLS()
+}
 
 // signingAlgs returns the algorithms by which the tokens of the application, and the
 // responses to it, are signed.

@@ -12,10 +12,12 @@ import (
 	"stonetown/internal/eventlog"
 	"stonetown/internal/id"
 	"stonetown/internal/jwks"
+	"stonetown/internal/jwks/published"
 	"stonetown/internal/outbound"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
 	"stonetown/oauth/assertion"
+	"stonetown/oauth/mtls"
 	"stonetown/oauth/protocol"
 )
 
@@ -27,6 +29,8 @@ const (
 	ClientSecretBasic AuthMethod = "client_secret_basic"
 	ClientSecretPost  AuthMethod = "client_secret_post"
 	PrivateKeyJWT     AuthMethod = "private_key_jwt" // RFC 7523
+	TLSClientAuth     AuthMethod = "tls_client_auth" // RFC 8705 §2.1
+	SelfSignedTLS     AuthMethod = "self_signed_tls_client_auth"
 	NoClientAuth      AuthMethod = "none"
 )
 
@@ -37,14 +41,17 @@ type Authenticator struct {
 	seal  *seal.Key // of DPoP nonces
 	clock func() time.Time
 	log   *slog.Logger
-	keys  *publishedKeys
+	fetch *outbound.Client
+	keys  *published.Keys
 }
 
 // NewAuthenticator returns an authenticator of the applications in a database. Keys that
 // applications publish are fetched with fetch. Refused clients are logged, as is a set of keys
 // that cannot be fetched. DPoP nonces are derived from sealer.
 func NewAuthenticator(db *sqldb.DB, sealer *seal.Key, fetch *outbound.Client, log *slog.Logger, clock func() time.Time) *Authenticator {
-	return &Authenticator{db: db, seal: sealer, clock: clock, log: log, keys: newPublishedKeys(fetch, clock, log)}
+	s := &Authenticator{db: db, seal: sealer, clock: clock, log: log, fetch: fetch}
+	s.keys = published.New(s.fetchKeys, clock, log)
+	return s
 }
 
 // Credentials are what a client presents to authenticate.
@@ -56,7 +63,10 @@ type Credentials struct {
 	// Assertion is the JWT of the method private_key_jwt.
 	Assertion string
 
-	// ClientAuthMethods are the methods that the request uses: none or one; more are refused
+	// Certificate is that of the TLS connection (RFC 8705); nil: there is none.
+	Certificate *mtls.Certificate
+
+	// ClientAuthMethods are the methods in the body and the header that the request uses: none or one; more are refused
 	// (RFC 6749 §2.3).
 	ClientAuthMethods []AuthMethod
 
@@ -119,6 +129,8 @@ func (s *Authenticator) Authenticate(ctx context.Context, tenant protocol.Tenant
 		why.reason = "unknown client"
 	case app.Type == SAML:
 		why.reason = "the application uses SAML"
+	case app.AuthMethod.usesTLS():
+		why, err = s.certified(ctx, app, c)
 	case app.AuthMethod == PrivateKeyJWT:
 		why, err = s.asserted(ctx, tenant, app, c, time.Duration(tenantSettings.ClientAssertionMaxS)*time.Second)
 	case !app.Type.Confidential(): // it has no credentials
@@ -201,47 +213,86 @@ func (s *Authenticator) asserted(ctx context.Context, tenant protocol.Tenant, ap
 		return unproved{"with FAPI 2.0, aud must be the issuer, as a string", true}, nil
 	}
 	usedBefore := unproved{"its jti was used before", true}
-	hash := protocol.Hash(a.ClientID + "\x00" + a.ID)
+	used, err := s.UseAssertion(ctx, tenant, c, a.ClientID, a.ID, a.Expires, func(ctx context.Context) error { return s.refused(ctx, tenant, c, usedBefore) })
+	if used {
+		return usedBefore, err
+	}
+	return unproved{}, err
+}
+
+// UseAssertion reports whether a valid assertion was used before: one of a client or a trusted
+// issuer, by their id, with a jti. Otherwise it is consumed when the request is admitted, which
+// fails with refuse if another request was first. It is stored until it expires.
+func (s *Authenticator) UseAssertion(ctx context.Context, tenant protocol.Tenant, c *Credentials, issuerID, tokenID string, expires time.Time, refuse func(context.Context) error) (used bool, err error) {
+	hash := protocol.Hash(issuerID + "\x00" + tokenID)
 	err = s.db.QueryRow(ctx, `SELECT 1 FROM client_assertions WHERE tenant_id = $1 AND hash = $2`, tenant.ID, hash).Scan(new(int64))
 	switch {
 	case err == nil:
-		return usedBefore, nil
+		return true, nil
 	case !errors.Is(err, sqldb.ErrNoRows):
-		return unproved{}, err
+		return false, err
 	}
 	*c.once = append(*c.once, func(ctx context.Context) error {
 		n, err := s.db.Exec(ctx, `INSERT INTO client_assertions (tenant_id, hash, expires_at) VALUES ($1, $2, $3) ON CONFLICT (tenant_id, hash) DO NOTHING`,
-			tenant.ID, hash, a.Expires.UnixMicro())
+			tenant.ID, hash, expires.UnixMicro())
 		if err != nil {
-			return fmt.Errorf("note client assertion: %w", err)
+			return fmt.Errorf("note assertion: %w", err)
 		}
 		if n == 0 {
-			return s.refused(ctx, tenant, c, usedBefore)
+			return refuse(ctx)
 		}
 		return nil
 	})
-	return unproved{}, nil
+	return false, nil
 }
 
 // Signed calls verify with the keys by which an application signs and, if it returns
 // [jwks.ErrUnknown] or [assertion.ErrUnknownKey], again with those that it publishes by now. It
 // returns the last error of verify.
 func (s *Authenticator) Signed(ctx context.Context, app Application, verify func(jwks.Set) error) error {
-	var since time.Time
-	for {
-		keys, err := s.keys.of(ctx, app, since)
+	if app.JWKSURI == "" {
+		keys, err := ownKeys(app)
 		if err != nil {
 			return err
 		}
-		err = verify(keys)
-		if !since.IsZero() || !errors.Is(err, assertion.ErrUnknownKey) && !errors.Is(err, jwks.ErrUnknown) {
-			return err
-		}
-		since = s.clock()
+		return verify(keys)
 	}
+	var last error
+	err := s.keys.Use(ctx, published.Source{TenantID: app.TenantID, Owner: app.ClientID, URI: app.JWKSURI}, func(keys jwks.Set) error {
+		if last = verify(keys); errors.Is(last, assertion.ErrUnknownKey) {
+			return jwks.ErrUnknown
+		}
+		return last
+	})
+	if errors.Is(err, jwks.ErrUnknown) {
+		return last
+	}
+	return err
 }
 
-var (
-	ConfidentialAuthMethods = []string{string(ClientSecretBasic), string(ClientSecretPost), string(PrivateKeyJWT)}
-	ClientAuthMethods       = append(slices.Clone(ConfidentialAuthMethods), string(NoClientAuth))
-)
+// ownKeys returns the keys that are part of an application.
+func ownKeys(app Application) (jwks.Set, error) {
+	if app.JWKS == nil {
+		return nil, nil
+	}
+	return assertion.ParseKeys(app.JWKS)
+}
+
+// fetchKeys fetches the keys that an application publishes.
+func (s *Authenticator) fetchKeys(ctx context.Context, from published.Source) (jwks.Set, error) {
+	text, err := s.fetch.Get(ctx, from.URI, published.MaxSet)
+	if err != nil {
+		return nil, err
+	}
+	return assertion.UsableKeys(text)
+}
+
+// AuthMethods returns the methods of clients with credentials. certificates states that the server
+// gets the certificates of clients.
+func AuthMethods(certificates bool) []AuthMethod {
+	methods := []AuthMethod{ClientSecretBasic, ClientSecretPost, PrivateKeyJWT}
+	if certificates {
+		methods = append(methods, TLSClientAuth, SelfSignedTLS)
+	}
+	return methods
+}

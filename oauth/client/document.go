@@ -44,6 +44,12 @@ type Document struct {
 	RequirePKCE bool           `json:"require_pkce"`
 	DPoPBound   bool           `json:"dpop_bound_access_tokens"`
 	DPoPNonce   bool           `json:"require_dpop_nonce"`
+	TLSBound    bool           `json:"tls_client_certificate_bound_access_tokens"`
+	SubjectDN   *string        `json:"tls_client_auth_subject_dn"` // one of these is set for tls_client_auth
+	SANDNS      *string        `json:"tls_client_auth_san_dns"`
+	SANURI      *string        `json:"tls_client_auth_san_uri"`
+	SANIP       *string        `json:"tls_client_auth_san_ip"`
+	SANEmail    *string        `json:"tls_client_auth_san_email"`
 	IDTokenAlg  keys.Alg       `json:"id_token_signed_response_alg"`
 	GroupScopes GroupScopes    `json:"group_scopes"`
 
@@ -64,6 +70,8 @@ type Document struct {
 	FrontchannelLogoutSessionRequired bool     `json:"frontchannel_logout_session_required"`
 	IntrospectAll                     bool     `json:"introspect_all"`
 	Claims                            []Claim  `json:"claims"`
+
+	WorkloadIdentities []WorkloadIdentity `json:"workload_identities"`
 
 	*ServiceProvider  // nil unless the type is saml
 	*IdentityProvider // nil in events, and unless the type is saml
@@ -109,14 +117,17 @@ func (a Application) Document() Document {
 		SigningAlg: a.SigningAlg, TokenExchange: a.TokenExchange,
 
 		Profile: a.Profile, LogoURI: document.OrNull(a.LogoURI), FirstParty: a.FirstParty, AuthMethod: a.AuthMethod, JWKS: jsontext.Value(a.JWKS), JWKSURI: document.OrNull(a.JWKSURI),
-		RequirePAR: a.RequirePAR, RequirePKCE: a.RequirePKCE, DPoPBound: a.DPoPBound, DPoPNonce: a.RequireDPoPNonce, IDTokenAlg: a.IDTokenAlg, GroupScopes: a.GroupScopes,
+		RequirePAR: a.RequirePAR, RequirePKCE: a.RequirePKCE, DPoPBound: a.DPoPBound, DPoPNonce: a.RequireDPoPNonce, TLSBound: a.CertificateBound,
+		SubjectDN: document.OrNull(a.Certificate.SubjectDN), SANDNS: document.OrNull(a.Certificate.DNS), SANURI: document.OrNull(a.Certificate.URI),
+		SANIP: document.OrNull(a.Certificate.IP), SANEmail: document.OrNull(a.Certificate.Email),
+		IDTokenAlg: a.IDTokenAlg, GroupScopes: a.GroupScopes,
 		AuthorizationAlg: a.AuthorizationAlg, IntrospectionAlg: a.IntrospectionAlg, RequestObjectAlg: document.OrNull(a.RequestObjectAlg), RequireRequestObject: a.RequireRequestObject,
 		UserInfoAlg: document.OrNull(string(a.UserInfoAlg)), AuthAlg: document.OrNull(a.AuthAlg), RequestURIs: a.RequestURIs,
 
 		PostLogoutRedirectURIs: a.PostLogoutRedirectURIs, BackchannelLogoutURI: document.OrNull(a.BackchannelLogoutURI),
 		BackchannelLogoutSessionRequired: a.BackchannelLogoutSessionRequired,
 		FrontchannelLogoutURI:            document.OrNull(a.FrontchannelLogoutURI), FrontchannelLogoutSessionRequired: a.FrontchannelLogoutSessionRequired,
-		IntrospectAll: a.IntrospectAll, Claims: a.Claims,
+		IntrospectAll: a.IntrospectAll, Claims: a.Claims, WorkloadIdentities: a.WorkloadIdentities,
 
 		SecretRotatedAt: document.TimeOrNull(a.SecretRotatedAt),
 		Audit:           AuditSummary{document.Timestamp(a.UpdatedAt), document.OrNull(a.ChangedBy), document.TimeOrNull(a.LastUsedAt)},

@@ -46,6 +46,8 @@ const (
 	usualDocumentAge  = time.Hour
 	mostDocumentAge   = 24 * time.Hour
 	documentCacheSize = 4096
+	maxWaiting        = 64          // requests that wait for documents at a time
+	retryAfter        = time.Minute // the pause after a failed fetch
 )
 
 // IsDocument reports whether a client id is the URL of a document.

@@ -1,14 +1,17 @@
 package client
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 
+	"stonetown/internal/jwks"
 	"stonetown/oauth/assertion"
 	"stonetown/oauth/keys"
+	"stonetown/oauth/mtls"
 	"stonetown/oauth/requestobject"
 )
 
@@ -25,6 +28,11 @@ type Options struct {
 	// 7517) or its address. At most one is set.
 	JWKS    json.RawMessage `json:"jwks,omitempty"`
 	JWKSURI string          `json:"jwks_uri,omitempty"`
+
+	// Certificate has the name of the certificate of [TLSClientAuth].
+	Certificate mtls.Names `json:"certificate,omitzero"`
+	// CertificateBound binds tokens to the certificate of the connection (RFC 8705 §3).
+	CertificateBound bool `json:"tls_client_certificate_bound_access_tokens,omitempty"`
 
 	PostLogoutRedirectURIs []string `json:"post_logout_redirect_uris,omitempty"` // compared byte for byte
 	// BackchannelLogoutURI gets a logout token when a session ends (OIDC Back-Channel Logout);
@@ -71,6 +79,10 @@ type Options struct {
 	// Claims are those of its tokens beside the claims of the protocols.
 	Claims []Claim `json:"claims,omitempty"`
 
+	// WorkloadIdentities are the workloads that get tokens of the application with tokens of their
+	// own issuer. They are stored twice, as [TokenExchange] is: the relations decide.
+	WorkloadIdentities []WorkloadIdentity `json:"workload_identities,omitempty"`
+
 	// Registration is set if the client registered the application. It is replaced and never
 	// changed, because copies of the application share it.
 	Registration *Registration `json:"registration,omitempty"`
@@ -102,17 +114,17 @@ func (t Type) DefaultOptions() Options {
 }
 
 // authMethods returns the methods of authentication of a type.
-func (t Type) authMethods() []AuthMethod {
+func (t Type) authMethods(certificates bool) []AuthMethod {
 	if t.Confidential() {
-		return []AuthMethod{ClientSecretBasic, ClientSecretPost, PrivateKeyJWT}
+		return AuthMethods(certificates)
 	}
 	return []AuthMethod{NoClientAuth}
 }
 
 func (o Options) validate(of Type, addresses allowed) error {
 	switch {
-	case !slices.Contains(of.authMethods(), o.AuthMethod):
-		return &ValidationError{"token_endpoint_auth_method", "unknown_value", fmt.Sprintf("must be one of %q for this type", of.authMethods())}
+	case !slices.Contains(of.authMethods(addresses.certificates), o.AuthMethod):
+		return &ValidationError{"token_endpoint_auth_method", "unknown_value", fmt.Sprintf("must be one of %q for this type", of.authMethods(addresses.certificates))}
 	case !o.IDTokenAlg.Valid():
 		return &ValidationError{"id_token_signed_response_alg", "unknown_value", fmt.Sprintf("must be one of %q", keys.Algs)}
 	case !o.AuthorizationAlg.Valid():
@@ -146,7 +158,7 @@ func (o Options) validate(of Type, addresses allowed) error {
 			return &ValidationError{"request_uris", "invalid", fmt.Sprintf("must each be an https URL on the public Internet, without user information, of at most %d characters", maxRequestURI)}
 		}
 	}
-	if err := o.validateKeys(); err != nil {
+	if err := cmp.Or(o.validateKeys(), o.validateCertificate(addresses)); err != nil {
 		return err
 	}
 	for _, uri := range o.PostLogoutRedirectURIs {
@@ -173,8 +185,12 @@ func (o Options) validateKeys() error {
 	case o.JWKS == nil:
 		return nil
 	}
-	if _, err := assertion.ParseKeys(o.JWKS); err != nil {
+	keys, err := assertion.ParseKeys(o.JWKS)
+	if err != nil {
 		return &ValidationError{"jwks", "invalid", err.Error()}
+	}
+	if o.AuthMethod == SelfSignedTLS && !slices.ContainsFunc(keys, func(k jwks.Key) bool { return k.Certificate != nil }) {
+		return &ValidationError{"jwks", "invalid", "must have a key with x5c for self_signed_tls_client_auth"}
 	}
 	return nil
 }

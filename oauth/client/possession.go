@@ -62,9 +62,19 @@ func (s *Authenticator) DemandNonce(tenant protocol.Tenant, r *dpop.Request) err
 	return nil
 }
 
-// BindingKey returns the thumbprint of the key to which the tokens of a token request will be
-// bound; empty: to none.
+// BindingKey returns the key to which the tokens of a token request will be bound: the thumbprint of
+// a DPoP key, or the binding of a certificate ([mtls.Certificate.Binding]); empty: to none. A token
+// has one of them, so a request that proves both is refused.
 func (s *Authenticator) BindingKey(tenant protocol.Tenant, app Application, by Credentials) (string, error) {
+	switch {
+	case !app.CertificateBound:
+	case len(by.Proofs) > 0:
+		return "", protocol.NewError(protocol.InvalidRequest, "tokens of the application are bound to its certificate, so the request cannot have a DPoP proof")
+	case by.Certificate == nil:
+		return "", protocol.NewError(protocol.InvalidRequest, "tokens of the application are bound to its certificate, and the request has none")
+	default:
+		return by.Certificate.Binding(), nil
+	}
 	if app.DPoPBound && len(by.Proofs) == 0 {
 		return "", protocol.NewError(protocol.InvalidDPoPProof, "the application requires tokens bound to a key, and the request has no DPoP proof")
 	}

@@ -20,6 +20,9 @@ const (
 	FAPI2 Profile = "fapi2"
 )
 
+// fapi2AuthMethods are the methods of authentication that FAPI 2.0 permits (Security Profile §5.3.2.1).
+var fapi2AuthMethods = []AuthMethod{PrivateKeyJWT, TLSClientAuth, SelfSignedTLS}
+
 // fapi2Algs are the signature algorithms that FAPI 2.0 permits (Security Profile §5.4.1).
 var fapi2Algs = []string{string(keys.ES256), string(keys.PS256), string(keys.EdDSA)}
 
@@ -28,8 +31,14 @@ func (a *Application) UseProfile(p Profile) {
 	if a.Profile = p; p != FAPI2 {
 		return
 	}
-	a.AuthMethod, a.RequirePAR, a.RequirePKCE, a.DPoPBound = PrivateKeyJWT, true, true, true
+	a.RequirePAR, a.RequirePKCE = true, true
 	a.RequestURIs = nil // requests are pushed
+	if !slices.Contains(fapi2AuthMethods, a.AuthMethod) {
+		a.AuthMethod = PrivateKeyJWT
+	}
+	if !a.CertificateBound {
+		a.DPoPBound = true
+	}
 	for _, alg := range []*string{&a.RequestObjectAlg, &a.AuthAlg} {
 		if !slices.Contains(fapi2Algs, *alg) {
 			*alg = ""
@@ -57,14 +66,14 @@ func (a Application) validateProfile() error {
 		return &ValidationError{"profile", "unknown_value", fmt.Sprintf("must be %s or %s", DefaultProfile, FAPI2)}
 	case !a.Type.Confidential():
 		return &ValidationError{"profile", "invalid", "must be default unless the type is server or m2m, which can authenticate"}
-	case a.AuthMethod != PrivateKeyJWT:
-		return locked("token_endpoint_auth_method", "must be private_key_jwt")
+	case !slices.Contains(fapi2AuthMethods, a.AuthMethod):
+		return locked("token_endpoint_auth_method", fmt.Sprintf("must be one of %q", fapi2AuthMethods))
 	case !a.RequirePAR:
 		return locked("require_pushed_authorization_requests", "must be true")
 	case !a.RequirePKCE:
 		return locked("require_pkce", "must be true")
-	case !a.DPoPBound:
-		return locked("dpop_bound_access_tokens", "must be true")
+	case !a.DPoPBound && !a.CertificateBound:
+		return locked("dpop_bound_access_tokens", "must be true, or tls_client_certificate_bound_access_tokens,")
 	case !slices.Contains(fapi2Algs, string(a.SigningAlg)):
 		return locked("access_token_signing_alg", fmt.Sprintf("must be one of %q", fapi2Algs))
 	case !slices.Contains(fapi2Algs, string(a.IDTokenAlg)):
@@ -81,6 +90,8 @@ func (a Application) validateProfile() error {
 		return locked("request_uris", "must be empty")
 	case a.RequestObjectAlg != "" && !slices.Contains(fapi2Algs, a.RequestObjectAlg):
 		return locked("request_object_signing_alg", fmt.Sprintf("must be null or one of %q", fapi2Algs))
+	case len(a.WorkloadIdentities) > 0: // their tokens are not client authentication (Security Profile §5.3.2.1)
+		return locked("workload_identities", "must be empty")
 	case slices.ContainsFunc(a.RedirectURIs, func(uri string) bool { return !strings.HasPrefix(uri, "https://") }):
 		return locked("redirect_uris", "must each be https")
 	}

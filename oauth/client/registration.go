@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"stonetown/oauth/keys"
+	"stonetown/oauth/mtls"
 	"stonetown/oauth/protocol"
 	"stonetown/oauth/scope"
 )
@@ -91,6 +92,8 @@ type Metadata struct {
 
 	RequirePAR          bool
 	DPoPBound           bool
+	Certificate         mtls.Names
+	CertificateBound    bool
 	DefaultMaxAge       *int
 	RequireAuthTime     bool
 	SectorIdentifierURI string
@@ -104,19 +107,18 @@ type Metadata struct {
 // unsupported are members that a client could rely on, so that they cannot be ignored (RFC 7591
 // §2), with the value that states what the product does; empty: there is none.
 var unsupported = map[string]string{
-	"subject_type":                               `"public"`,
-	"id_token_encrypted_response_alg":            "",
-	"id_token_encrypted_response_enc":            "",
-	"userinfo_encrypted_response_alg":            "",
-	"userinfo_encrypted_response_enc":            "",
-	"introspection_encrypted_response_alg":       "",
-	"introspection_encrypted_response_enc":       "",
-	"authorization_encrypted_response_alg":       "",
-	"authorization_encrypted_response_enc":       "",
-	"request_object_encryption_alg":              "",
-	"request_object_encryption_enc":              "",
-	"tls_client_certificate_bound_access_tokens": "false",
-	"default_acr_values":                         "",
+	"subject_type":                         `"public"`,
+	"id_token_encrypted_response_alg":      "",
+	"id_token_encrypted_response_enc":      "",
+	"userinfo_encrypted_response_alg":      "",
+	"userinfo_encrypted_response_enc":      "",
+	"introspection_encrypted_response_alg": "",
+	"introspection_encrypted_response_enc": "",
+	"authorization_encrypted_response_alg": "",
+	"authorization_encrypted_response_enc": "",
+	"request_object_encryption_alg":        "",
+	"request_object_encryption_enc":        "",
+	"default_acr_values":                   "",
 }
 
 // The values of application_type (OIDC Registration §2).
@@ -356,7 +358,8 @@ func (m Metadata) describe(a *Application, asked []string, registered map[string
 	a.BackchannelLogoutURI, a.BackchannelLogoutSessionRequired = m.BackchannelLogoutURI, m.BackchannelLogoutSessionRequired
 	a.FrontchannelLogoutURI, a.FrontchannelLogoutSessionRequired = m.FrontchannelLogoutURI, m.FrontchannelLogoutSessionRequired
 	// These may be requirements of an administrator, so the client can only add them.
-	a.RequirePAR, a.DPoPBound = a.RequirePAR || m.RequirePAR, a.DPoPBound || m.DPoPBound
+	a.RequirePAR, a.DPoPBound, a.CertificateBound = a.RequirePAR || m.RequirePAR, a.DPoPBound || m.DPoPBound, a.CertificateBound || m.CertificateBound
+	a.Certificate = m.Certificate
 	a.RequestObjectAlg, a.RequireRequestObject = m.RequestObjectAlg, a.RequireRequestObject || m.RequireRequestObject
 	a.Registration = &Registration{
 		TokenHash:  a.Registration.TokenHash,
@@ -375,8 +378,8 @@ func (m Metadata) validate(addresses allowed) error {
 		return protocol.NewError(protocol.InvalidSoftwareStatement, "software statements are not supported")
 	case m.ApplicationType != WebClient && m.ApplicationType != NativeClient:
 		return metadataError("application_type must be web or native")
-	case !slices.Contains(t.authMethods(), m.AuthMethod):
-		return metadataError("token_endpoint_auth_method must be one of " + strings.Join(ClientAuthMethods, ", "))
+	case !slices.Contains(t.authMethods(addresses.certificates), m.AuthMethod):
+		return metadataError(fmt.Sprintf("token_endpoint_auth_method must be one of %q", append(AuthMethods(addresses.certificates), NoClientAuth)))
 	case slices.ContainsFunc(m.GrantTypes, func(grant string) bool { return !slices.Contains(grants, grant) }):
 		return metadataError("grant_types must be among " + strings.Join(grants, ", ") + " for this client")
 	case slices.ContainsFunc(m.ResponseTypes, func(response string) bool { return response != protocol.ResponseTypeCode }):
@@ -455,7 +458,7 @@ func (c Registered) Metadata() Metadata {
 		AuthorizationAlg: a.AuthorizationAlg, IntrospectionAlg: a.IntrospectionAlg, UserInfoAlg: a.UserInfoAlg, AuthAlg: a.AuthAlg, RequestURIs: a.RequestURIs, RequestObjectAlg: a.RequestObjectAlg, RequireRequestObject: a.RequireRequestObject,
 		PostLogoutRedirectURIs: a.PostLogoutRedirectURIs, BackchannelLogoutURI: a.BackchannelLogoutURI, BackchannelLogoutSessionRequired: a.BackchannelLogoutSessionRequired,
 		FrontchannelLogoutURI: a.FrontchannelLogoutURI, FrontchannelLogoutSessionRequired: a.FrontchannelLogoutSessionRequired,
-		RequirePAR: a.RequirePAR, DPoPBound: a.DPoPBound, DefaultMaxAge: a.Registration.DefaultMaxAge,
+		RequirePAR: a.RequirePAR, DPoPBound: a.DPoPBound, Certificate: a.Certificate, CertificateBound: a.CertificateBound, DefaultMaxAge: a.Registration.DefaultMaxAge,
 		RequireAuthTime: a.Registration.RequireAuthTime, SectorIdentifierURI: a.Registration.SectorIdentifierURI, InitiateLoginURI: a.Registration.InitiateLoginURI,
 	}
 }

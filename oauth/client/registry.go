@@ -50,6 +50,8 @@ type Config struct {
 	// LocalRedirects accepts redirect URIs with http and a host under .localhost. For
 	// development only: not every resolver keeps such names on the machine (RFC 6761 §6.3).
 	LocalRedirects bool
+	// Certificates states that the server gets the certificates of clients (RFC 8705).
+	Certificates bool
 }
 
 // Registry stores the applications of all tenants. It is safe for concurrent use.
@@ -68,7 +70,7 @@ type Registry struct {
 
 // NewRegistry returns the registry of the applications in c.DB.
 func NewRegistry(c Config) *Registry {
-	return &Registry{c.DB, c.Relations, c.Authority, c.Access, c.Keys, c.Revoked, allowed{c.Outbound, c.LocalRedirects}, c.Clock, newOriginCache(), newDocuments()}
+	return &Registry{c.DB, c.Relations, c.Authority, c.Access, c.Keys, c.Revoked, allowed{c.Outbound, c.LocalRedirects, c.Certificates}, c.Clock, newOriginCache(), newDocuments()}
 }
 
 // CreateIn creates an enabled application in the caller's transaction, without a caller whose
@@ -80,8 +82,8 @@ func (r *Registry) CreateIn(ctx context.Context, tx *sqldb.Tx, tenantID string, 
 	if app, secret, err = prepare(ctx, tx, tenantID, a, r.clock()); err != nil {
 		return Application{}, "", err
 	}
-	if len(app.exchanges()) > 0 {
-		return Application{}, "", errors.New("create application: one that may exchange tokens takes a transaction of the engine")
+	if len(app.exchanges())+len(app.impersonators()) > 0 {
+		return Application{}, "", errors.New("create application: one with token exchange or workloads takes a transaction of the engine")
 	}
 	if err := r.insert(ctx, tx, app); err != nil {
 		return Application{}, "", err
@@ -182,7 +184,7 @@ func (s *Registry) Create(ctx context.Context, tenantID string, a Application) (
 	if app, secret, err = prepare(ctx, s.db, tenantID, a, s.clock()); err != nil {
 		return Application{}, "", err
 	}
-	if err := app.TokenExchange.validate(app.Type); err != nil { // before they become relations
+	if err := app.validateRelations(); err != nil {
 		return Application{}, "", fmt.Errorf("create application: %w", err)
 	}
 	if err := s.authority.MayGive(ctx, tenantID, app.holds()); err != nil {
@@ -240,7 +242,7 @@ func (s *Registry) tryUpdate(ctx context.Context, tenantID, applicationID, by st
 	}
 	after = seen
 	change(&after)
-	if err := after.TokenExchange.validate(after.Type); err != nil {
+	if err := after.validateRelations(); err != nil {
 		return after, err
 	}
 	if err := s.authority.MayGive(ctx, tenantID, given(seen, after)); err != nil {

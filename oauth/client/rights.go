@@ -23,7 +23,7 @@ func (a Application) holds() []string {
 // given returns the administrative scopes that a change of an application gives: new ones, or
 // all that it holds if the change leads to another credential or enables the application.
 func given(before, after Application) []string {
-	credentials := before.AuthMethod != after.AuthMethod || before.JWKSURI != after.JWKSURI || !slices.Equal(before.JWKS, after.JWKS)
+	credentials := before.AuthMethod != after.AuthMethod || before.JWKSURI != after.JWKSURI || !slices.Equal(before.JWKS, after.JWKS) || before.Certificate != after.Certificate || moreWorkloads(before, after)
 	if credentials || before.State == Disabled && after.State == Enabled {
 		return after.holds()
 	}
@@ -34,7 +34,7 @@ func given(before, after Application) []string {
 // sameRights reports whether an application still has the rights for which a change of it was
 // permitted.
 func sameRights(a, seen Application) bool {
-	return reflect.DeepEqual(a.TokenExchange, seen.TokenExchange) && slices.Equal(a.holds(), seen.holds()) && a.State == seen.State
+	return reflect.DeepEqual(a.TokenExchange, seen.TokenExchange) && reflect.DeepEqual(a.WorkloadIdentities, seen.WorkloadIdentities) && slices.Equal(a.holds(), seen.holds()) && a.State == seen.State
 }
 
 // HoldScopes writes the relations of the scopes of a tenant's applications where they are

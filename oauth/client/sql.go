@@ -17,7 +17,7 @@ import (
 const columns = `client_id, id, name, type, state, allowed_scopes, audience, access_token_ttl_s, signing_alg, secret_hash,
 	previous_secret_hash, previous_expires_at, created_at, allowed_origins, description, redirect_uris, refresh_token_ttl_s, tags, search,
 	updated_at, changed_by, secret_rotated_at, last_used_at, token_exchange,
-	options, service_provider, entity_id, claim_names, source`
+	options, service_provider, entity_id, claim_names, source, workload_issuers`
 
 // values returns the values of the columns.
 func (a Application) values() []any {
@@ -27,7 +27,7 @@ func (a Application) values() []any {
 		a.CreatedAt.UnixMicro(), strings.Join(a.AllowedOrigins, " "), a.Description, strings.Join(a.RedirectURIs, " "),
 		int64(a.RefreshTokenTTL / time.Second), strings.Join(a.Tags, "\n"), fold(a.Name + "\n" + a.Description + "\n" + a.ClientID),
 		sqldb.Micros(a.UpdatedAt), a.ChangedBy, sqldb.Micros(a.SecretRotatedAt), sqldb.Micros(a.LastUsedAt),
-		storage.JSON(a.TokenExchange), storage.JSON(a.Options), storage.JSON(a.ServiceProvider), a.entityID(), a.claimNames(), string(a.Source),
+		storage.JSON(a.TokenExchange), storage.JSON(a.Options), storage.JSON(a.ServiceProvider), a.entityID(), a.claimNames(), string(a.Source), a.workloadIssuers(),
 	}
 }
 
@@ -43,7 +43,7 @@ func (a Application) entityID() string {
 func insertRow(ctx context.Context, tx *sqldb.Tx, a Application) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO applications (tenant_id, `+columns+`)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30)`, a.values()...)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31)`, a.values()...)
 	return err
 }
 
@@ -54,9 +54,9 @@ func updateRow(ctx context.Context, tx *sqldb.Tx, a Application) error {
 		UPDATE applications SET name = $3, state = $4, allowed_scopes = $5, audience = $6, access_token_ttl_s = $7, signing_alg = $8,
 			secret_hash = $9, previous_secret_hash = $10, previous_expires_at = $11, allowed_origins = $12, description = $13,
 			redirect_uris = $14, refresh_token_ttl_s = $15, tags = $16, search = $17, updated_at = $18, changed_by = $19, secret_rotated_at = $20, token_exchange = $21,
-			options = $22, service_provider = $23, entity_id = $24, claim_names = $25
+			options = $22, service_provider = $23, entity_id = $24, claim_names = $25, workload_issuers = $26
 		WHERE tenant_id = $1 AND client_id = $2`,
-		slices.Concat(v[:2], v[3:4], v[5:13], v[14:23], v[24:29])...)
+		slices.Concat(v[:2], v[3:4], v[5:13], v[14:23], v[24:29], v[30:])...)
 	return err
 }
 
@@ -106,13 +106,14 @@ func scanRow(row interface{ Scan(...any) error }, tenantID string) (Application,
 	var (
 		scopes, origins, redirects, tags, search             string
 		exchange, options, provider, entityID, claimNames    string
+		issuers                                              string
 		ttl, refresh                                         int64
 		current, previous                                    []byte
 		previousExpires, created, updated, rotated, lastUsed int64
 	)
 	err := row.Scan(&a.ClientID, &a.ID, &a.Name, (*string)(&a.Type), (*string)(&a.State), &scopes, &a.Audience, &ttl, (*string)(&a.SigningAlg),
 		&current, &previous, &previousExpires, &created, &origins, &a.Description, &redirects, &refresh, &tags, &search, &updated, &a.ChangedBy, &rotated, &lastUsed,
-		&exchange, &options, &provider, &entityID, &claimNames, (*string)(&a.Source))
+		&exchange, &options, &provider, &entityID, &claimNames, (*string)(&a.Source), &issuers)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return Application{}, ErrNotFound
 	}
@@ -163,8 +164,19 @@ func selectClaiming(ctx context.Context, db *sqldb.DB, tenantID string) ([]Appli
 	return selectRows(ctx, db, tenantID, `SELECT `+columns+` FROM applications WHERE tenant_id = $1 AND claim_names <> '' ORDER BY client_id`, tenantID)
 }
 
-func selectRows(ctx context.Context, db *sqldb.DB, tenantID, query string, args ...any) (found []Application, err error) {
-	rows, err := db.Query(ctx, query, args...)
+// selectNaming reads the applications whose workload identities name a trusted issuer.
+func selectNaming(ctx context.Context, q querier, tenantID, issuerID string) ([]Application, error) {
+	all, err := selectRows(ctx, q, tenantID, `SELECT `+columns+` FROM applications WHERE tenant_id = $1 AND workload_issuers <> '' ORDER BY client_id`, tenantID)
+	return slices.DeleteFunc(all, func(a Application) bool { return !a.names(issuerID) }), err
+}
+
+// querier is a database or a transaction.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (*sqldb.Rows, error)
+}
+
+func selectRows(ctx context.Context, q querier, tenantID, query string, args ...any) (found []Application, err error) {
+	rows, err := q.Query(ctx, query, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -85,34 +85,37 @@ func ValidAudience(text string) bool {
 	return err == nil && u.IsAbs() && len(text) <= engine.MaxID && visible(text) && !strings.Contains(text, "#")
 }
 
-// relation is a relation whose subject is an application.
-type relation struct {
-	object tuplestore.Object
-	name   string
-}
-
 // relations returns the relations of an application: the administrative scopes that it holds,
-// and its permissions to exchange tokens.
-func (a Application) relations() []relation {
-	all := a.exchanges()
+// its permissions to exchange tokens, and the workloads that get its tokens.
+func (a Application) relations() []tuplestore.Tuple {
+	all := slices.Concat(a.exchanges(), a.impersonators())
 	for _, scope := range a.holds() {
-		all = append(all, relation{tuplestore.Object{Type: schema.ScopeType, ID: scope}, schema.ScopeHolder})
+		all = append(all, a.relation(tuplestore.Object{Type: schema.ScopeType, ID: scope}, schema.ScopeHolder))
 	}
 	return all
 }
 
+// relation returns a relation whose subject is the application.
+func (a Application) relation(o tuplestore.Object, name string) tuplestore.Tuple {
+	return tuplestore.Tuple{Object: o, Relation: name, Subject: tuplestore.Subject{Type: schema.ApplicationType, ID: a.ClientID}}
+}
+
+// object returns the application as an object of relations.
+func (a Application) object() tuplestore.Object {
+	return tuplestore.Object{Type: schema.ApplicationType, ID: a.ClientID}
+}
+
 // exchanges returns the relations by which an application may exchange tokens.
-func (a Application) exchanges() (all []relation) {
-	self := tuplestore.Object{Type: schema.ApplicationType, ID: a.ClientID}
+func (a Application) exchanges() (all []tuplestore.Tuple) {
 	if a.TokenExchange.Enabled {
-		all = append(all, relation{self, schema.Exchange})
+		all = append(all, a.relation(a.object(), schema.Exchange))
 	}
 	for _, audience := range a.TokenExchange.AllowedAudiences {
-		all = append(all, relation{AudienceObject(audience), schema.AudienceExchanger})
+		all = append(all, a.relation(AudienceObject(audience), schema.AudienceExchanger))
 	}
 	if a.TokenExchange.ActAs.Enabled {
 		for _, typ := range a.TokenExchange.ActAs.AllowedSubjectTypes {
-			all = append(all, relation{self, ActAsRelations[typ]})
+			all = append(all, a.relation(a.object(), ActAsRelations[typ]))
 		}
 	}
 	return all
@@ -127,11 +130,8 @@ func AudienceObject(audience string) tuplestore.Object {
 // state to another.
 func relationsChanged(before, after Application) (ops []engine.WriteOp) {
 	was, is := before.relations(), after.relations()
-	of := func(r relation, gone bool) engine.WriteOp {
-		return engine.WriteOp{
-			Delete: gone, IfPresent: gone, Resource: r.object, Relation: r.name,
-			Subject: tuplestore.Subject{Type: schema.ApplicationType, ID: after.ClientID},
-		}
+	of := func(t tuplestore.Tuple, gone bool) engine.WriteOp {
+		return engine.WriteOp{Delete: gone, IfPresent: gone, Resource: t.Object, Relation: t.Relation, Subject: t.Subject}
 	}
 	for _, r := range was {
 		if !slices.Contains(is, r) {
@@ -147,10 +147,12 @@ func relationsChanged(before, after Application) (ops []engine.WriteOp) {
 }
 
 // Managed reports whether only the operations on applications may write a relation of an
-// object: its existence, and what an application may exchange. The empty relation stands for
-// the object itself.
+// object: its existence, what an application may exchange, and the workloads that get its tokens.
+// The empty relation stands for the object itself.
 func Managed(o tuplestore.Object, relation string) bool {
 	switch {
+	case o.Type == schema.WorkloadIdentityType:
+		return true
 	case o.Type == schema.ApplicationType && relation == "":
 		return strings.HasPrefix(o.ID, id.Client+"_")
 	case o.Type == schema.ApplicationType:

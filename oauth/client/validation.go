@@ -89,6 +89,7 @@ func (t Type) Defaults() *Application {
 type allowed struct {
 	fetch          *outbound.Client // decides which URLs can be fetched
 	localRedirects bool             // see [Config]
+	certificates   bool             // see [Config]
 }
 
 // validate refuses an application that is not valid.
@@ -127,7 +128,7 @@ func (a Application) validate(ctx context.Context, tx *sqldb.Tx, addresses allow
 	if err := ValidateOrigins(a.AllowedOrigins); err != nil {
 		return &ValidationError{"allowed_origins", "invalid", err.Error()}
 	}
-	if err := cmp.Or(a.validateProfile(), a.TokenExchange.validate(a.Type), a.Options.validate(a.Type, addresses), a.validateFrontchannel(), a.validateClaims()); err != nil {
+	if err := cmp.Or(a.validateProfile(), a.validateRelations(), a.Options.validate(a.Type, addresses), a.validateFrontchannel(), a.validateClaims()); err != nil {
 		return err
 	}
 	if len(a.Tags) > maxTags {
@@ -146,7 +147,15 @@ func (a Application) validate(ctx context.Context, tx *sqldb.Tx, addresses allow
 			return err
 		}
 	}
+	if err := a.validateIssuers(ctx, tx); err != nil {
+		return err
+	}
 	return a.validateScopes(ctx, tx)
+}
+
+// validateRelations refuses settings that cannot become relations.
+func (a Application) validateRelations() error {
+	return cmp.Or(a.TokenExchange.validate(a.Type), a.validateWorkloads())
 }
 
 func (a Application) validateScopes(ctx context.Context, tx *sqldb.Tx) error {

@@ -21,6 +21,11 @@ func (g clientCredentials) decide(ctx context.Context, r *request) (*issuance, e
 	if !r.app.ActsForItself() {
 		return nil, protocol.NewError(protocol.UnauthorizedClient, "the application cannot use "+protocol.GrantClientCredentials)
 	}
+	return g.ofApplication(ctx, r)
+}
+
+// ofApplication describes a token of the application itself.
+func (g sources) ofApplication(ctx context.Context, r *request) (*issuance, error) {
 	scopes, err := client.GrantedScopes(r.app, r.Scope)
 	if err != nil {
 		return nil, err

@@ -4,8 +4,11 @@ import (
 	"context"
 	"strings"
 
+	"stonetown/internal/document"
 	"stonetown/internal/eventlog"
 	"stonetown/oauth/client"
+	"stonetown/oauth/token"
+	"stonetown/oauth/workload"
 	"stonetown/tuplestore"
 )
 
@@ -52,6 +55,22 @@ func tokenExchanged(ctx context.Context, e exchange) eventlog.Event {
 	data := exchangeData(e)
 	data.Decision, data.NewJTI, data.Granted = "allowed", e.granted.TokenID, &exchangeTarget{e.granted.Audience, e.carries.String()}
 	return eventlog.Of(ctx, eventlog.TokenExchanged, data)
+}
+
+// workloadEvent is the data of the event of a token that a workload got.
+type workloadEvent struct {
+	Application client.Ref     `json:"application"`
+	Issuer      workload.Ref   `json:"trusted_issuer"`
+	Subject     string         `json:"subject"`
+	JTI         *string        `json:"jti"` // of the assertion; null: it has none
+	NewJTI      string         `json:"new_jti"`
+	Granted     exchangeTarget `json:"granted"`
+}
+
+func workloadExchanged(ctx context.Context, app client.Application, w workload.Workload, carries token.Entitlement, claims token.Claims) eventlog.Event {
+	return eventlog.Of(ctx, eventlog.TokenWorkloadExchanged, workloadEvent{
+		app.Ref(), w.Issuer.Ref(), w.Subject, document.OrNull(w.TokenID), claims.TokenID, exchangeTarget{claims.Audience, carries.String()},
+	})
 }
 
 func tokenExchangeDenied(ctx context.Context, e exchange, reason string) eventlog.Event {

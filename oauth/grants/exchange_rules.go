@@ -76,10 +76,10 @@ var exchangeRules = []exchangeRule{
 
 	// The new token is bound to the key that was proved, so no exchange leads from a bound token
 	// to one that is not.
-	{stageKey, "subject_token_key", protocol.InvalidRequest, "subject_token is bound to a key, and the request has no DPoP proof for that key", func(e *exchange) bool {
+	{stageKey, "subject_token_key", protocol.InvalidRequest, "subject_token is bound to a key or a certificate, and the request does not prove it", func(e *exchange) bool {
 		return e.subject.key != "" && e.subject.key != e.key
 	}},
-	{stageKey, "actor_token_key", protocol.InvalidRequest, "actor_token is bound to a key, and the request has no DPoP proof for that key", func(e *exchange) bool {
+	{stageKey, "actor_token_key", protocol.InvalidRequest, "actor_token is bound to a key or a certificate, and the request does not prove it", func(e *exchange) bool {
 		return e.actor != nil && e.actor.key != "" && e.actor.key != e.key
 	}},
 

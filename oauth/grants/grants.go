@@ -22,6 +22,7 @@ package grants
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -33,6 +34,7 @@ import (
 	"stonetown/oauth/detail"
 	"stonetown/oauth/protocol"
 	"stonetown/oauth/token"
+	"stonetown/oauth/workload"
 )
 
 // Request is a request to the token endpoint.
@@ -55,6 +57,8 @@ type Request struct {
 	RefreshToken string
 	// The parameter of the device_code grant.
 	DeviceCode string
+	// The parameter assertion of the jwt-bearer grant. That of a client is in Credentials.
+	GrantAssertion string
 	// The parameters of the token exchange grant.
 	Exchange TokenExchange
 }
@@ -70,6 +74,8 @@ type Config struct {
 	Minter        *token.Minter
 	Relations     Relations
 	Details       *detail.Checker
+	Workloads     *workload.Registry
+	Logger        *slog.Logger // logs refused workloads
 	Clock         func() time.Time
 }
 
@@ -80,6 +86,8 @@ type Service struct {
 	clients *client.Registry
 	minter  *token.Minter
 	record  *eventlog.Recorder
+	trusted *workload.Registry
+	log     *slog.Logger
 }
 
 // sources is what grants decide from. It cannot issue a token.
@@ -98,7 +106,7 @@ type sources struct {
 func New(c Config) *Service {
 	return &Service{
 		sources: sources{c.DB, c.Users, c.Access, c.Tokens, c.Relations, c.Details, audience.NewChecker(c.Relations), c.Clock},
-		authn:   c.Authenticator, clients: c.Clients, minter: c.Minter, record: eventlog.NewRecorder(c.DB),
+		authn:   c.Authenticator, clients: c.Clients, minter: c.Minter, record: eventlog.NewRecorder(c.DB), trusted: c.Workloads, log: c.Logger,
 	}
 }
 
@@ -117,8 +125,10 @@ func (s *Service) grantOf(grantType string) (grant, error) {
 		return deviceCode{sources: s.sources, ofUsers: ofUsers{grantType: protocol.GrantDeviceCode}}, nil
 	case protocol.GrantTokenExchange:
 		return &tokenExchange{sources: s.sources, record: s.record}, nil
+	case protocol.GrantJWTBearer:
+		return &jwtBearer{sources: s.sources, authn: s.authn, trusted: s.trusted, log: s.log}, nil
 	}
-	return nil, protocol.NewError(protocol.UnsupportedGrantType, "supported: "+strings.Join(protocol.GrantTypes, " "))
+	return nil, protocol.NewError(protocol.UnsupportedGrantType, "supported: "+strings.Join(protocol.GrantTypes, " ")+" "+protocol.GrantJWTBearer)
 }
 
 // Token answers a request to the token endpoint. Refusals are [*protocol.Error]; any other

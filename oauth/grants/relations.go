@@ -12,7 +12,7 @@ import (
 	"stonetown/tuplestore"
 )
 
-// Relations is the part of [engine.Engine] that decides about token exchange.
+// Relations is the part of [engine.Engine] that decides about token exchange and workloads.
 type Relations interface {
 	Check(ctx context.Context, tenantID string, req engine.CheckRequest) (*engine.CheckResponse, error)
 }
@@ -67,7 +67,7 @@ func (s sources) ask(ctx context.Context, tenantID string, questions []question)
 		if len(q.queries) > 0 {
 			res, err := s.relations.Check(ctx, tenantID, engine.CheckRequest{Subject: q.subject, Queries: q.queries, Consistency: at, Reasons: true})
 			if err != nil {
-				return nil, until, fmt.Errorf("ask about token exchange: %w", err)
+				return nil, until, fmt.Errorf("ask about relations: %w", err)
 			}
 			at = engine.Consistency{Mode: engine.Exactly, Token: res.Token}
 			for _, d := range res.Decisions {

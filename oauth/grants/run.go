@@ -33,7 +33,7 @@ type request struct {
 	phase         phase
 	app           client.Application
 	authenticated bool   // the client authenticated, or is one that has no credentials
-	key           string // thumbprint of the key that was proved; empty: none
+	key           string // to which tokens are bound, see [client.Authenticator.BindingKey]; empty: none
 }
 
 // grant is a grant type. Each method is a phase, which the runner calls in this order.
@@ -126,7 +126,14 @@ func (s *Service) run(ctx context.Context, g grant, r *request) (token.Response,
 		return token.Response{}, err
 	}
 	r.phase = phaseClient
-	if !g.optionalAuthentication() || len(r.ClientAuthMethods) > 0 {
+	authenticates := !g.optionalAuthentication() || len(r.ClientAuthMethods) > 0
+	if !authenticates {
+		var err error
+		if authenticates, err = s.authn.ByCertificate(ctx, r.tenant, r.Credentials); err != nil {
+			return token.Response{}, err
+		}
+	}
+	if authenticates {
 		r.With = func(b *sqldb.Batch) { g.queue(b, r) }
 		app, err := s.authn.Authenticate(ctx, r.tenant, &r.Credentials)
 		if err != nil {
@@ -180,8 +187,8 @@ func (s *Service) issue(ctx context.Context, r *request, of *issuance) (issued t
 		return issued, err
 	}
 	claims.Details, issued.Details = of.details, of.details
-	claims.Confirmation = token.Confirmation{Thumbprint: r.key}
-	claims.DPoPNonce = r.key != "" && r.app.RequireDPoPNonce
+	claims.Confirmation = token.ConfirmationOf(r.key)
+	claims.DPoPNonce = claims.Confirmation.Thumbprint != "" && r.app.RequireDPoPNonce
 	issued.AccessToken, err = s.minter.AccessToken(ctx, r.tenant, r.app, carries, &claims)
 	if err != nil {
 		return token.Response{}, err

@@ -48,7 +48,7 @@ type exchange struct {
 	subject       presented
 	actor         *presented // nil: no delegation
 	audience      []string   // requested
-	key           string     // thumbprint of the key that was proved; empty: none
+	key           string     // to which the new token is bound; empty: none
 	scopes        []string   // requested
 	scopesErr     error      // the scope parameter is malformed
 	allowed       answers
@@ -83,7 +83,7 @@ type presented struct {
 	amr       []string
 	act       *token.Actor
 	ancestors []token.Ancestor
-	key       string // thumbprint of the key to which it is bound; empty: none
+	key       string // to which it is bound; empty: none
 
 	app  client.Application // to which it was issued; zero: the product itself
 	user *access.User       // that it speaks for; nil: an application
@@ -328,7 +328,7 @@ func (s sources) readIDToken(ctx context.Context, tenant protocol.Tenant, by cli
 		return p, err
 	}
 	p, err = s.presentGrant(ctx, tenant, by, g, c.Audience, token.Seconds(c.Expires))
-	p.key = c.Confirmation.Thumbprint
+	p.key = c.Confirmation.Key()
 	return p, err
 }
 
@@ -343,7 +343,7 @@ func (s sources) readAccessToken(ctx context.Context, tenant protocol.Tenant, by
 	p = presented{
 		subject: token.SubjectOf(c.Subject), clientID: c.ClientID, tokenID: c.TokenID, scopes: strings.Fields(c.Scope), details: c.Details, audience: c.Audience, expires: token.Seconds(c.Expires),
 		sessionID: c.SessionID, grantID: c.GrantID, authTime: c.AuthTime, acr: c.ACR, amr: c.AMR, act: c.Act, ancestors: c.Ancestors,
-		key: c.Confirmation.Thumbprint,
+		key: c.Confirmation.Key(),
 	}
 	if p.app, err = s.named(ctx, tenant, c.ClientID, by); err != nil { // none: the product itself issued the token
 		return p, err

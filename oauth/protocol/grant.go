@@ -8,6 +8,10 @@ const GrantDeviceCode = "urn:ietf:params:oauth:grant-type:device_code"
 // GrantTokenExchange is the token exchange grant (RFC 8693).
 const GrantTokenExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
 
+// GrantJWTBearer is the grant of assertions (RFC 7523 §2.1). It works for tenants with a trusted
+// issuer, so it is not among [GrantTypes].
+const GrantJWTBearer = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+
 // The token types of token exchange (RFC 8693 §3).
 const (
 	TypeAccessToken  = "urn:ietf:params:oauth:token-type:access_token"

@@ -16,8 +16,10 @@ const (
 	Revoked        Reason = "revoked"         // it was revoked, or something that it depends on has ended
 	UnsupportedAlg Reason = "unsupported_alg" // signed with an algorithm that is not supported
 	Bound          Reason = "bound"           // bound to a key, but presented without a proof
-	NotBound       Reason = "not_bound"       // presented with a proof, but not bound to a key
-	WrongKey       Reason = "wrong_key"       // bound to another key than that of the proof
+	// WrongCertificate: bound to a certificate, and presented without it.
+	WrongCertificate Reason = "wrong_certificate"
+	NotBound         Reason = "not_bound" // presented with a proof, but not bound to a key
+	WrongKey         Reason = "wrong_key" // bound to another key than that of the proof
 )
 
 // Error is the refusal of an access token. It never quotes the token.

@@ -27,7 +27,7 @@ func (m *Minter) IDToken(ctx context.Context, tenant protocol.Tenant, app client
 		c["nonce"] = g.Nonce
 	}
 	if key != "" {
-		c["cnf"] = Confirmation{key}
+		c["cnf"] = ConfirmationOf(key)
 	}
 	return m.s.keys.Sign(ctx, tenant, app.IDTokenAlg, idTokenType, c)
 }

@@ -18,8 +18,8 @@ import (
 // token that is not valid or does not concern the client.
 type Introspection struct {
 	Active                bool
-	TokenType             string // [protocol.TokenTypeBearer] or [protocol.TokenTypeDPoP]; empty for refresh tokens
-	Thumbprint            string // of the key to which an access token is bound; empty: none
+	TokenType             string       // [protocol.TokenTypeBearer] or [protocol.TokenTypeDPoP]; empty for refresh tokens
+	Confirmation          Confirmation // of an access token that is bound
 	ClientID              string
 	Subject               string
 	Username              string // the e-mail address of a user
@@ -97,7 +97,7 @@ func (s *Service) introspectAccessToken(ctx context.Context, tenant protocol.Ten
 		return Introspection{}, err
 	}
 	i := Introspection{
-		Active: true, TokenType: c.Confirmation.TokenType(), Thumbprint: c.Confirmation.Thumbprint, ClientID: c.ClientID, Subject: c.Subject, Scope: strings.Join(scopes, " "), Audience: c.Audience, Issuer: c.Issuer,
+		Active: true, TokenType: c.Confirmation.TokenType(), Confirmation: c.Confirmation, ClientID: c.ClientID, Subject: c.Subject, Scope: strings.Join(scopes, " "), Audience: c.Audience, Issuer: c.Issuer,
 		Actor: c.Act, Details: details, TokenID: c.TokenID, SessionID: c.SessionID, TenantID: c.TenantID, AuthenticationContext: c.ACR,
 		IssuedAt: Seconds(c.IssuedAt), NotBefore: Seconds(c.NotBefore), ExpiresAt: Seconds(c.Expires),
 	}

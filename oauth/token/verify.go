@@ -39,6 +39,9 @@ type Principal struct {
 	Actor eventlog.Actor
 	// Thumbprint is that of the key to which the token is bound (RFC 9449); empty: none.
 	Thumbprint string
+	// Certificate is the thumbprint of the certificate to which the token is bound (RFC 8705); empty:
+	// none.
+	Certificate string
 	// DPoPNonce demands a nonce in proofs of the key (RFC 9449 §9).
 	DPoPNonce bool
 	// MustEnrol restricts the user to adding a second factor.
@@ -59,14 +62,19 @@ const (
 )
 
 // Verify verifies an access token for the product's own API on the tenant's host (RFC 9068
-// §4). Refusals are [*Error], also of a token that is bound to a key, see
-// [Service.VerifyBound]; any other error is the server's.
+// §4). Refusals are [*Error], also of a token that is bound, see
+// [Service.VerifyBound] and [Service.VerifyCertified]; any other error is the server's.
 func (s *Service) Verify(ctx context.Context, tenant protocol.Tenant, bearer string) (*Principal, error) {
 	p, err := s.verify(ctx, tenant, bearer)
-	if err == nil && p.Thumbprint != "" {
+	switch {
+	case err != nil:
+		return nil, err
+	case p.Thumbprint != "":
 		return nil, &Error{Bound}
+	case p.Certificate != "":
+		return nil, &Error{WrongCertificate}
 	}
-	return p, err
+	return p, nil
 }
 
 // verify verifies a token whether or not it is bound to a key.
@@ -203,7 +211,7 @@ func (c Claims) principal() *Principal {
 	p := &Principal{
 		Subject: c.Subject, ClientID: c.ClientID, Scopes: scope.SetOf(c.Scope),
 		TokenID: c.TokenID, KeyID: c.keyID, ExpiresAt: Seconds(c.Expires), SessionID: c.SessionID, GrantID: c.GrantID, Ancestors: c.Ancestors,
-		Thumbprint: c.Confirmation.Thumbprint, DPoPNonce: c.DPoPNonce,
+		Thumbprint: c.Confirmation.Thumbprint, Certificate: c.Confirmation.Certificate, DPoPNonce: c.DPoPNonce,
 	}
 	if c.Act != nil {
 		who := SubjectOf(c.Act.Subject)

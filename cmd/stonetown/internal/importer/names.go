@@ -98,11 +98,11 @@ func (w *Data) BuiltIns(types []schema.Type, group Place) map[string]bool {
 }
 
 // IsShared reports whether a type of another engine with this name can become a built-in type,
-// if only its name is known. Scopes, audiences and webhook subscriptions are part of the product
-// here, and of the application's model in other engines.
+// if only its name is known. Scopes, audiences, webhook subscriptions and workload identities are part
+// of the product here, and of the application's model in other engines.
 func IsShared(name string) bool {
 	switch name {
-	case schema.ScopeType, schema.AudienceType, schema.WebhookSubscriptionType:
+	case schema.ScopeType, schema.AudienceType, schema.WebhookSubscriptionType, schema.WorkloadIdentityType:
 		return false
 	}
 	return schema.IsSystem(name)
