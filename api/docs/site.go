@@ -63,6 +63,7 @@ var written = []Page{
 	{Chapter: "Guides", Name: "control-plane", File: "docs/control-plane.md"},
 	{Chapter: "Guides", Name: "go-client", File: "docs/go-client.md"},
 	{Chapter: "Guides", Name: "typescript-client", File: "docs/typescript-client.md"},
+	{Chapter: "Guides", Name: "oauth-recipes", File: "docs/oauth-recipes.md"},
 	{Chapter: "Guides", Name: "tokens", File: "docs/tokens.md"},
 	{Chapter: "Guides", Name: "agents", File: "docs/agents.md"},
 	{Chapter: "Guides", Name: "certification", File: "docs/certification.md"},

@@ -57,6 +57,7 @@ var runBy = map[string]string{
 	"docs/agents.md":                           "TestAgentsGuide",
 	"docs/control-plane.md":                    "TestControlPlaneGuide",
 	"docs/modelling.md":                        "TestModellingGuide",
+	"docs/oauth-recipes.md":                    "TestOAuthRecipes",
 	"docs/typescript-client.md":                "TestTypeScriptClient",
 	"docs/webhooks.md/Verify a delivery":       "TestReceivers",
 	"docs/webhooks.md":                         "TestWebhooksGuide",
