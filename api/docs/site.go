@@ -73,6 +73,7 @@ var written = []Page{
 	{Chapter: "Guides", Name: "saml", File: "docs/saml.md"},
 	{Chapter: "Operating", Name: "operations", File: "docs/operations.md"},
 	{Chapter: "Operating", Name: "configuration", File: "docs/configuration.md"},
+	{Chapter: "Operating", Name: "security-model", File: "docs/security-model.md"},
 	{Chapter: "Operating", Name: "performance", File: "docs/performance.md"},
 	{Chapter: "Operating", Name: "reliability", File: "docs/reliability.md"},
 	{Chapter: "Operating", Name: "scale", File: "docs/scale.md"},
