@@ -21,6 +21,7 @@ export function deadline(ms: number | undefined, signal?: AbortSignal | null): D
 /** Waits for a promise, until a signal is aborted. */
 export async function abortable<T>(promise: Promise<T>, signal?: AbortSignal | null): Promise<T> {
   if (!signal) return promise
+  promise.catch(() => {}) // it may fail after the caller has left
   signal.throwIfAborted()
   let abort!: () => void
   const aborted = new Promise<never>((_, reject) => {

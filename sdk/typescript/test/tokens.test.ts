@@ -36,6 +36,12 @@ test('a caller that leaves does not end the request for the others', async () =>
   expect(await second).toBe(true)
 })
 
+test('a call that ended before it began leaves no unhandled error', async () => {
+  const client = new FakeServer(() => ok({})).client({ fetch: async () => Response.json({ error: 'invalid_client' }, { status: 401 }) })
+  await expect(client.allowed(ann, 'view', q3, { signal: AbortSignal.abort(new Error('left')) })).rejects.toThrow('left')
+  await vi.advanceTimersByTimeAsync(10) // vitest fails if the refusal of credentials is unhandled
+})
+
 test('the refusal of credentials is an error, and being busy is not', async () => {
   const answers = [
     Response.json({ error: 'temporarily_unavailable', message: 'busy' }, { status: 503 }),
