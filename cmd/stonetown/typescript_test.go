@@ -25,7 +25,7 @@ import (
 // and builds the client, and then runs the client's tests: in Node.js without a server and against one,
 // in Chromium from another origin, and the code of its page in the documentation.
 func TestTypeScriptClient(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	// The folders are where they are in the repository, because the example refers to the client.
 	top := t.TempDir()
