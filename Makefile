@@ -3,7 +3,7 @@ tool  := $(GO) tool -modfile=tools/go.mod
 # One PostgreSQL for all test packages.
 withpg := $(GO) run ./internal/pgtest/withpg
 
-.PHONY: help build run setup peers test race cockroach test-cockroach fuzz generate console collection release bench bench-compare lint
+.PHONY: help build run setup peers test race cockroach test-cockroach fuzz generate sdk console collection release bench bench-compare lint
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -58,6 +58,9 @@ fuzz: ## Fuzz every target in turn, FUZZTIME (30s) each
 
 generate: ## Regenerate code from the OpenAPI document
 	$(GO) generate ./...
+
+sdk: ## Generate the types of the TypeScript client from the OpenAPI document (needs npm)
+	cd sdk/typescript && npm ci --no-audit --no-fund --ignore-scripts --prefer-offline --loglevel=error && npm run --silent types
 
 DIST ?= $(CURDIR)/api/console/dist
 console: ## Check and build the scripts of the console, from api/console/web to api/console/dist (needs npm)

@@ -38,3 +38,48 @@ func TestDocsNameExistingFiles(t *testing.T) {
 		t.Errorf("%d paths found in the documents", found)
 	}
 }
+
+// quotedTest is a test or a scenario of the conformance suite in Markdown, such as `TestX` or
+// `every_operation_requires_its_scope`.
+var quotedTest = regexp.MustCompile("`((?:Test|Fuzz)[A-Z][A-Za-z0-9]*|[a-z0-9]+(?:_[a-z0-9]+){2,})`")
+
+// TestSecurityModelNamesExistingTests fails if a threat of the security model is shown by a test that
+// does not exist.
+func TestSecurityModelNamesExistingTests(t *testing.T) {
+	page, err := os.ReadFile("docs/security-model.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, threats, _ := strings.Cut(string(page), "\n## Threats and tests\n")
+	threats, _, _ = strings.Cut(threats, "\n## ")
+	named := map[string]bool{}
+	for _, match := range quotedTest.FindAllStringSubmatch(threats, -1) {
+		named[match[1]] = true
+	}
+	if len(named) < 80 {
+		t.Errorf("%d tests named", len(named))
+	}
+	defined := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(|^\t"([a-z0-9_]+)": +\w+,$`)
+	err = filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.Name() == "node_modules" {
+			return filepath.SkipDir
+		}
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for _, match := range defined.FindAllSubmatch(source, -1) {
+			delete(named, string(match[1])+string(match[2]))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range named {
+		t.Errorf("there is no %s", name)
+	}
+}

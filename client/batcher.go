@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"sync"
 )
 
@@ -66,18 +68,31 @@ func (b *Batcher) send(ctx context.Context, token string) {
 		if batch == nil {
 			return
 		}
-		checks := make([]BatchCheck, len(batch))
-		for i, w := range batch {
-			checks[i] = w.BatchCheck
+		b.answer(ctx, token, batch)
+	}
+}
+
+// answer asks for the answers of a batch. A check that is malformed, or that requires too much work,
+// must not fail those of other callers, so a batch that is refused for its content is asked in halves.
+func (b *Batcher) answer(ctx context.Context, token string, batch []*waitingCheck) {
+	checks := make([]BatchCheck, len(batch))
+	for i, w := range batch {
+		checks[i] = w.BatchCheck
+	}
+	decisions, seen, err := b.client.CheckBatch(ctx, Batch{Checks: checks, ConsistencyToken: token})
+	refused, ok := errors.AsType[*Error](err)
+	if ok && len(batch) > 1 && (refused.Status == http.StatusBadRequest || refused.Status == http.StatusRequestEntityTooLarge) {
+		half := len(batch) / 2
+		b.answer(ctx, token, batch[:half])
+		b.answer(ctx, token, batch[half:])
+		return
+	}
+	for i, w := range batch {
+		if w.err = err; err == nil {
+			w.allowed, w.err = decisions[i].Allowed, decisions[i].Err()
+			w.consistency.end(w.version, seen, false)
 		}
-		decisions, seen, err := b.client.CheckBatch(ctx, Batch{Checks: checks, ConsistencyToken: token})
-		for i, w := range batch {
-			if w.err = err; err == nil {
-				w.allowed, w.err = decisions[i].Allowed, decisions[i].Err()
-				w.consistency.end(w.version, seen, false)
-			}
-			close(w.done)
-		}
+		close(w.done)
 	}
 }
 

@@ -1,9 +1,11 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -65,6 +67,43 @@ func TestBatcher(t *testing.T) {
 		if _, err := b.Allowed(t.Context(), Subject{Type: "user", ID: "ann"}, "view", Ref{"document", "absent"}); err == nil {
 			t.Error("a check without an answer has one")
 		}
+	})
+}
+
+// A check that the server refuses does not fail those of other callers.
+func TestBatcherAfterRefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sizes []int
+		s := answering(t, &sizes)
+		answers := s.handle
+		s.handle = func(w http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				t.Error(err)
+			}
+			if bytes.Contains(body, []byte(`"id":""`)) {
+				w.WriteHeader(http.StatusBadRequest)
+				_, _ = io.WriteString(w, `{"error":"validation_failed","message":"an id is empty"}`)
+				return
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			answers(w, r)
+		}
+		b := NewBatcher(s.client(time.Minute))
+		var all sync.WaitGroup
+		for i := range 9 {
+			all.Go(func() {
+				user := []string{"ann", "bob", ""}[i%3]
+				if i > 2 {
+					user = "ann"
+				}
+				allowed, err := b.Allowed(t.Context(), Subject{Type: "user", ID: user}, "view", Ref{"document", "q3"})
+				if allowed != (user == "ann") || (err != nil) != (user == "") {
+					t.Errorf("%q: %v %v", user, allowed, err)
+				}
+			})
+		}
+		all.Wait()
 	})
 }
 

@@ -54,20 +54,23 @@ const silence = 45 * time.Second
 // Watch calls each with the events until that fails or ctx ends. A connection that ends, because
 // its token expires or because the network fails, is replaced, and no event is missed.
 func (c *Client) Watch(ctx context.Context, w Watch, each func(Stored[Event]) error) error {
-	p := pauses{until: time.Now().Add(c.patience)}
+	var p pauses // of the present loss
 	for {
 		var failed error // of each
 		token, err := c.tokens.get(ctx)
 		if err == nil {
 			err = c.follow(ctx, w, token, func(ev Stored[Event]) error {
 				w.After = ev.Value.ConsistencyToken
-				p = pauses{until: time.Now().Add(c.patience)}
+				p = pauses{}
 				failed = each(ev)
 				return failed
 			})
 		}
 		if failed != nil {
 			return failed
+		}
+		if p.until.IsZero() {
+			p.until = time.Now().Add(c.patience)
 		}
 		pause, again := p.after(err)
 		if !again || !sleep(ctx, pause) {

@@ -58,6 +58,8 @@ var runBy = map[string]string{
 	"docs/control-plane.md":                    "TestControlPlaneGuide",
 	"docs/modelling.md":                        "TestModellingGuide",
 	"docs/moving.md":                           "TestMovingGuide",
+	"docs/oauth-recipes.md":                    "TestOAuthRecipes",
+	"docs/typescript-client.md":                "TestTypeScriptClient",
 	"docs/webhooks.md/Verify a delivery":       "TestReceivers",
 	"docs/webhooks.md":                         "TestWebhooksGuide",
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/compose-spec/compose-go/v2/cli"
 	"github.com/compose-spec/compose-go/v2/types"
+	"github.com/jackc/pgx/v5"
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
 	"github.com/moby/buildkit/frontend/dockerfile/parser"
 )
@@ -74,6 +75,56 @@ func TestComposePostgreSQL(t *testing.T) {
 	}
 	if _, public := p.Services["postgres"].Networks["front"]; public || !p.Networks["back"].Internal {
 		t.Error("the database is on the network of the proxy, or reaches others")
+	}
+}
+
+// Three nodes know each other, the database is made before the processes start, and these have all
+// nodes in their URL.
+func TestComposeCockroachDB(t *testing.T) {
+	p := load(t, "compose.yaml", "compose.cockroach.yaml")
+	s := p.Services["stonetown"]
+	if *s.Deploy.Replicas != 2 || *s.Environment["STONETOWN_DATABASE_URL_FILE"] != "/run/secrets/database-url" || len(s.Secrets) != 2 || !s.ReadOnly || len(s.Networks) != 2 {
+		t.Errorf("%+v", s)
+	}
+	if c := s.DependsOn["cockroach-init"].Condition; c != types.ServiceConditionCompletedSuccessfully {
+		t.Errorf("the processes start when the database is %s", c)
+	}
+	nodes := []string{"cockroach-1", "cockroach-2", "cockroach-3"}
+	initial := p.Services["cockroach-init"]
+	for _, name := range nodes {
+		node := p.Services[name]
+		if !slices.Contains(node.Command, "--advertise-addr="+name) || !slices.Contains(node.Command, "--join="+strings.Join(nodes, ",")) || len(node.Volumes) != 1 || node.Volumes[0].Source != name {
+			t.Errorf("%s: %v, %v", name, node.Command, node.Volumes)
+		}
+		if initial.DependsOn[name].Condition != types.ServiceConditionHealthy {
+			t.Errorf("the cluster is initialized before %s runs", name)
+		}
+		if _, public := node.Networks["front"]; public || len(node.Ports) > 0 {
+			t.Errorf("%s, which asks for no password, is reached from outside", name)
+		}
+	}
+	if !p.Networks["back"].Internal || initial.Restart != types.RestartPolicyOnFailure {
+		t.Error("the network of the database reaches others, or its initialization is never repeated")
+	}
+	text, err := os.ReadFile(filepath.Join(folder, "compose.cockroach.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(text), "printf '")
+	address, _, _ := strings.Cut(after, "'")
+	config, err := pgx.ParseConfig(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hosts := []string{config.Host}
+	for _, other := range config.Fallbacks {
+		hosts = append(hosts, other.Host)
+		if other.Port != 26257 {
+			t.Errorf("%s is reached at port %d", other.Host, other.Port)
+		}
+	}
+	if !slices.Equal(hosts, nodes) || config.Port != 26257 || config.Database != "stonetown" {
+		t.Errorf("%s leads to %v, port %d, database %s", address, hosts, config.Port, config.Database)
 	}
 }
 

@@ -1,0 +1,19 @@
+/**
+ * What is safe to send again: a `question` changes nothing; a `write` is executed once, because the
+ * server knows it by its Idempotency-Key; `other` requests, such as a sign-in, are sent again only if
+ * the server says that it did not execute them.
+ */
+export type Kind = 'question' | 'write' | 'other'
+
+const questions = [
+  /^\/api\/v1\/resources\/(check|check-batch|check-history|expand|simulate|list-[a-z/-]+)$/,
+  /^\/api\/v1\/resource-types\/plan(\/stream)?$/,
+  /^\/access\/v1\//,
+  /^\/api\/v1\/(applications|federation\/connections)\/[^/]+\/(claims\/preview|mapping-preview)$/,
+]
+
+/** Returns the kind of a request, by its path below the base URL. */
+export function kindOf(method: string, path: string): Kind {
+  if (method === 'GET' || method === 'HEAD' || questions.some((pattern) => pattern.test(path))) return 'question'
+  return path.startsWith('/api/v1/') && !path.startsWith('/api/v1/auth/') ? 'write' : 'other'
+}
