@@ -51,6 +51,8 @@ func consoleIsClosed(t *testing.T, w *world, c *client) {
 		"/console/groups/" + group + "/remove?user=" + ann: 200, "/console/groups/" + group + "/remove?user=" + url.QueryEscape(xss): 404, "/console/groups/" + url.PathEscape(xss): 404,
 		"/console/applications": 200, "/console/applications?type=" + url.QueryEscape(xss): 400, "/console/applications?q=" + url.QueryEscape(xss): 200, "/console/applications/" + app: 200,
 		"/console/applications/" + app + "/disable": 200, "/console/applications/" + url.PathEscape(xss): 404,
+		"/console/applications/new": 200, "/console/applications/new?type=" + url.QueryEscape(xss): 200, "/console/applications/new?type=saml": 200, "/console/applications/" + app + "/edit": 200, "/console/applications/" + app + "/rotate-secret": 200,
+		"/console/applications/" + app + "/delete": 200, "/console/applications/" + app + "/claims": 200, "/console/applications/" + app + "/claims/save?user=" + url.QueryEscape(xss): 200, "/console/applications/" + url.PathEscape(xss) + "/edit": 404,
 		"/console/webhooks": 200, "/console/webhooks?state=" + url.QueryEscape(xss): 400, "/console/webhooks/" + hook: 200, "/console/webhooks/" + hook + "?status=" + url.QueryEscape(xss): 400,
 		"/console/webhooks/" + url.PathEscape(xss): 404,
 		"/console/model": 200, "/console/model?text=" + url.QueryEscape(xss) + "&renames=" + url.QueryEscape(xss) + "&questions=" + url.QueryEscape(xss) + "&revision=" + url.QueryEscape(xss): 200, "/console/model/apply": 200,
@@ -78,7 +80,7 @@ func consoleIsClosed(t *testing.T, w *world, c *client) {
 	state := func() any { return c.want(t, 200, "", "GET", "/api/v1/users/"+bob, nil).data()["state"] }
 	for _, header := range []http.Header{{"Sec-Fetch-Site": {"cross-site"}}, {"Sec-Fetch-Site": {"same-site"}}, {"Origin": {"https://evil.test"}}} {
 		header["Cookie"] = []string{"__Host-sid=" + token}
-		for target, form := range map[string]url.Values{"/console/users/" + bob + "/disable": {}, "/console/groups/" + group: {"user": {bob}}, "/console/groups/" + group + "/remove": {"user": {ann}}, "/console/applications/" + app + "/disable": {}, "/console/webhooks/" + hook + "/test": {}, "/console/model": {"text": {"- name: evil"}}, "/console/model/apply": {"text": {"- name: evil"}}} {
+		for target, form := range map[string]url.Values{"/console/users/" + bob + "/disable": {}, "/console/groups/" + group: {"user": {bob}}, "/console/groups/" + group + "/remove": {"user": {ann}}, "/console/applications/" + app + "/disable": {}, "/console/applications/new?type=m2m": {"name": {"Evil"}}, "/console/applications/" + app + "/edit": {"name": {"Evil"}}, "/console/applications/" + app + "/rotate-secret": {}, "/console/applications/" + app + "/delete": {}, "/console/applications/" + app + "/claims/save": {"claims": {"[]"}}, "/console/webhooks/" + hook + "/test": {}, "/console/model": {"text": {"- name: evil"}}, "/console/model/apply": {"text": {"- name: evil"}}} {
 			equal(t, "from another site", c.visit(t, "POST", target, header, form).status, 403)
 		}
 	}
@@ -105,13 +107,27 @@ func consoleIsClosed(t *testing.T, w *world, c *client) {
 		p.html = withoutIsland(p.html)
 		equal(t, field, []any{p.status, strings.Contains(p.html, "<script"), strings.Contains(p.html, `id="`+field+`" name="`+field+`" rows="3" spellcheck="false" aria-invalid="true"`)}, []any{400, false, true})
 	}
+	// What is typed in a form of fields is shown as it is, with what is wrong. A person gives only scopes that they have.
+	version := c.want(t, 200, "", "GET", "/api/v1/applications/"+app, nil).data()["updated_at"].(string)
+	for target, form := range map[string]url.Values{
+		"/console/applications/new?type=server":         {"name": {xss}, "description": {xss}, "redirect_uris": {xss}, "token_endpoint_auth_method": {xss}},
+		"/console/applications/" + app + "/edit":        {"version": {version}, "name": {xss}, "jwks": {xss}, "redirect_uris": {xss}, "allowed_scopes": {"openid"}},
+		"/console/applications/" + app + "/claims":      {"version": {version}, "claims": {xss}, "user": {xss}},
+		"/console/applications/" + app + "/claims/save": {"version": {version}, "claims": {`[{"name": "<script>"}]`}, "user": {xss}},
+	} {
+		p := c.visit(t, "POST", target, asBrowser(token), form)
+		equal(t, target, []any{p.status, strings.Contains(p.html, "<script"), strings.Contains(p.html, `aria-invalid="true"`)}, []any{400, false, true})
+	}
+	p = c.visit(t, "POST", "/console/applications/new?type=m2m", asBrowser(token), url.Values{"name": {"Evil"}, "allowed_scopes": {"settings:write"}})
+	equal(t, "a scope that the person lacks", []any{p.status, strings.Contains(p.html, "settings:write, which you do not have"), strings.Contains(p.html, `value="Evil"`)}, []any{403, true, true})
 	typed := url.Values{"text": {"- name: " + long(5_000)}}
 	signInFirst("no session, a long form", c.visit(t, "POST", "/console/model", http.Header{"Sec-Fetch-Site": {"same-origin"}}, typed), "/console/model")
 
 	// Operations refuse what a page does not offer.
 	c.want(t, 200, "", "PATCH", "/api/v1/groups/"+group, object{"scopes": []string{"users:read", "groups:read", "applications:read", "webhooks:read"}})
 	for target, form := range map[string]url.Values{
-		"/console/applications/" + app + "/disable": {}, "/console/webhooks/" + hook + "/test": {}, "/console/webhooks/" + hook + "/replay": {}, "/console/webhooks/" + hook + "/redeliver": {"delivery": {"dlv_none"}},
+		"/console/applications/" + app + "/disable": {}, "/console/applications/new?type=m2m": {"name": {"Evil"}}, "/console/applications/" + app + "/edit": {"name": {"Evil"}}, "/console/applications/" + app + "/rotate-secret": {}, "/console/applications/" + app + "/delete": {}, "/console/applications/" + app + "/claims/save": {"claims": {"[]"}},
+		"/console/webhooks/" + hook + "/test": {}, "/console/webhooks/" + hook + "/replay": {}, "/console/webhooks/" + hook + "/redeliver": {"delivery": {"dlv_none"}},
 		"/console/users/" + bob + "/enable": {}, "/console/groups/" + group: {"user": {bob}}, "/console/groups/" + group + "/remove": {"user": {ann}},
 		"/console/model/apply": {"text": {"- name: a"}, "revision": {"x"}},
 	} {

@@ -320,6 +320,9 @@ var notices = map[string]string{
 
 	"app-disabled": "Application disabled.",
 	"app-enabled":  "Application enabled.",
+	"app-created":  "Application created.",
+	"app-deleted":  "Application deleted.",
+	"saved":        "Saved.",
 	"tested":       "Test event queued.",
 	"redelivered":  "Delivery queued.",
 	"replayed":     "Dead letters queued.",

@@ -282,6 +282,7 @@ func TestConsole(t *testing.T) {
 		}
 		b.press("Enable")
 		b.says("Application enabled.")
+		manageApplications(b, server, c)
 	})
 
 	t.Run("Webhooks", func(t *testing.T) {

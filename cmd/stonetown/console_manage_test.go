@@ -1,0 +1,163 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/chromedp/chromedp"
+)
+
+// put sets the value of a field that may be hidden by the size of the screen, as one types it.
+func (b inspector) put(pairs ...string) {
+	b.Helper()
+	for i := 0; i < len(pairs); i += 2 {
+		if !ask(b.browser, chromedp.Evaluate[bool](fmt.Sprintf(`(e => { if (e) { if (e.type == "checkbox") e.checked = %[2]q == "yes"; else e.value = %[2]q } return e !== null })(document.querySelector('main [name=%[1]q]:not([type=hidden])'))`, pairs[i], pairs[i+1]))) {
+			b.Fatalf("the page has no field %s", pairs[i])
+		}
+	}
+}
+
+// value returns the value of a field.
+func (b inspector) value(name string) string {
+	b.Helper()
+	return ask(b.browser, chromedp.Evaluate[string](fmt.Sprintf(`document.querySelector('main [name=%q]:not([type=hidden])').value`, name)))
+}
+
+// manageApplications creates, changes and deletes applications in the console.
+func manageApplications(b inspector, server *running, c credentials) {
+	b.Helper()
+	const hostile = `</textarea><script>alert(1)</script>'"&`
+	b.open("/console/applications")
+	b.press("New application")
+	b.at("/console/applications/new", "New application")
+	b.press("Web application")
+	b.do(chromedp.WaitVisible(chromedp.CSS("[name=redirect_uris]")))
+	b.put("name", "Books", "description", hostile, "redirect_uris", "https://books.example.com/back\nhttp://books.example.com/back", "allowed_scopes", "openid\nprofile", "first_party", "no", "audience", "https://books.example.com")
+	b.press("Create")
+	b.refused("redirect_uris")
+	b.at("/console/applications/new", "New application")
+	if got := b.value("description"); got != hostile {
+		b.Errorf("the form has forgotten what was typed: %q", got)
+	}
+	b.put("redirect_uris", "https://books.example.com/back", "allowed_scopes", "openid\nprofil")
+	b.press("Create")
+	b.refused("allowed_scopes")
+	b.put("allowed_scopes", "openid\nprofile")
+	b.press("Create")
+	b.at("/console/applications/new", "Application created")
+	secret := b.text("#secret")
+	id := strings.TrimPrefix(ask(b.browser, chromedp.Evaluate[string](`[...document.links].find(e => e.textContent == "I have saved it").getAttribute("href")`)), "/console/applications/")
+	page := "/console/applications/" + id
+	read := func() map[string]any { return server.call(b.T, c, "GET", "applications/"+id, "", 200) }
+	if a := read(); a["first_party"] != false || a["description"] != hostile || a["audience"] != "https://books.example.com" || !strings.HasPrefix(secret, "cs_") {
+		b.Errorf("created: %v, %s", a, secret)
+	}
+	b.press("I have saved it")
+	b.at(page, "Books")
+	if text := b.text("main"); strings.Contains(text, secret) {
+		b.Error("the secret is shown again")
+	}
+
+	// Only what was changed is sent, and not over the change of another person.
+	b.press("Edit")
+	b.at(page+"/edit", "Edit Books")
+	b.curl(server.token(c))
+	b.put("access_token_ttl_s", "soon")
+	b.press("Save")
+	b.refused("access_token_ttl_s")
+	b.put("access_token_ttl_s", "5")
+	b.press("Save")
+	b.says("between 60 and 86400")
+	b.refused("access_token_ttl_s")
+	b.at(page+"/edit", "Edit Books")
+	server.call(b.T, c, "PATCH", "applications/"+id, `{"tags":["by another"]}`, 200)
+	b.put("access_token_ttl_s", "600", "token_exchange/enabled", "yes", "token_exchange/allowed_audiences", "https://api.example.com", "token_exchange/act_as/enabled", "yes")
+	b.press("Save")
+	b.says("This was changed meanwhile.")
+	b.put("tags", "by another\nbooks")
+	b.press("Save")
+	b.says("Saved.")
+	a := read()
+	if a["access_token_ttl_s"] != 600.0 || fmt.Sprint(a["tags"]) != "[by another books]" || a["description"] != hostile || fmt.Sprint(a["token_exchange"]) != "map[act_as:map[allowed_subject_types:[user] enabled:true] allowed_audiences:[https://api.example.com] enabled:true require_client_authentication:true subject_tokens:any]" {
+		b.Errorf("saved: %v", a)
+	}
+
+	// The exchange policy is the relations that decide.
+	b.at(page, "Books")
+	for _, relation := range []string{"exchange", "exchanger", "act_as_user"} {
+		if got := b.text("section:has(#exchange) tbody"); !strings.Contains(got, relation) {
+			b.Errorf("the policy lacks %s:\n%s", relation, got)
+		}
+	}
+	b.curl(server.token(c))
+	b.do(chromedp.Click(chromedp.Search(`//a[starts-with(@aria-label, "Why is ") and contains(@aria-label, "exchanger")]`)))
+	b.says("✓ Allowed")
+	b.open(page)
+	b.do(chromedp.Click(chromedp.Search(`//a[contains(., "its own audience")]`)))
+	b.browser.at("/console/relations", "Relations")
+
+	b.open(page)
+	b.press("Edit and preview")
+	b.at(page+"/claims", "Claims of Books")
+	b.put("claims", `[{"name": "roles"`)
+	b.press("Save")
+	b.refused("claims")
+	b.put("claims", `[{"name": "nick", "where": ["id_token"], "scope": "profile", "source": {"attribute": "name"}}, {"name": "team", "where": ["userinfo"], "scope": "openid", "source": {"attribute": "attributes.team"}}]`, "user", "nobody@example.com")
+	b.press("Preview")
+	b.refused("user")
+	b.put("user", "ann@example.com")
+	b.press("Preview")
+	b.says("Left out")
+	b.at(page+"/claims", "Claims of Books")
+	if got := b.text("main section"); !strings.Contains(got, `"nick": "Ann `) || !strings.Contains(got, "value_missing") {
+		b.Errorf("the preview is %s", got)
+	}
+	if claims := read()["claims"].([]any); len(claims) != 0 {
+		b.Errorf("a preview has stored %v", claims)
+	}
+	if answers := b.curl(server.token(c)); answers[len(answers)-1]["data"].(map[string]any)["id_token"].(map[string]any)["nick"] == nil {
+		b.Errorf("the command answers %v", answers)
+	}
+	b.press("Save")
+	b.says("Saved.")
+	if claims := read()["claims"].([]any); len(claims) != 2 {
+		b.Errorf("the claims are %v", claims)
+	}
+
+	b.open(page + "/rotate-secret")
+	b.at(page+"/rotate-secret", "New secret for Books")
+	b.put("previous", "0")
+	b.press("Create a new secret")
+	b.at(page+"/rotate-secret", "New secret")
+	if rotated := b.text("#secret"); rotated == secret || !strings.HasPrefix(rotated, "cs_") {
+		b.Errorf("the new secret is %q", rotated)
+	}
+	b.press("I have saved it")
+	b.press("Delete")
+	b.at(page+"/delete", "Delete Books?")
+	b.press("Delete")
+	b.says("Application deleted.")
+	server.call(b.T, c, "GET", "applications/"+id, "", 404)
+
+	// A type without a secret, and one that speaks SAML.
+	for typ, fields := range map[string][]string{
+		"Native application": {"name", "Phone", "redirect_uris", "com.example.phone:/back"},
+		"SAML service provider": {
+			"name", "Payroll", "entity_id", "https://payroll.example.com/saml", "acs_url", "https://payroll.example.com/acs", "attribute_statements", `[{"name": "mail", "value": "email"}]`,
+		},
+	} {
+		b.open("/console/applications/new")
+		b.press(typ)
+		b.do(chromedp.WaitVisible(chromedp.CSS("[name=name]")))
+		b.put(fields...)
+		b.press("Create")
+		b.says("Application created.")
+		b.accessible(typ)
+		b.picture("console-applications", typ)
+		b.press("Edit")
+		b.do(chromedp.WaitVisible(chromedp.CSS("[name=name]")))
+		b.accessible(typ)
+		b.press("Save")
+		b.says("Saved.")
+	}
+}
