@@ -55,6 +55,8 @@ func consoleIsClosed(t *testing.T, w *world, c *client) {
 		"/console/applications/" + app + "/delete": 200, "/console/applications/" + app + "/claims": 200, "/console/applications/" + app + "/claims/save?user=" + url.QueryEscape(xss): 200, "/console/applications/" + url.PathEscape(xss) + "/edit": 404,
 		"/console/webhooks": 200, "/console/webhooks?state=" + url.QueryEscape(xss): 400, "/console/webhooks/" + hook: 200, "/console/webhooks/" + hook + "?status=" + url.QueryEscape(xss): 400,
 		"/console/webhooks/" + url.PathEscape(xss): 404,
+		"/console/webhooks/new":                    200, "/console/webhooks/event-types": 200, "/console/webhooks/event-types?cursor=" + url.QueryEscape(xss): 400, "/console/webhooks/" + hook + "/edit": 200, "/console/webhooks/" + hook + "/disable": 200,
+		"/console/webhooks/" + hook + "/delete": 200, "/console/webhooks/" + hook + "/rotate-secret": 200, "/console/webhooks/" + hook + "/drop?entry=" + url.QueryEscape(xss): 200, "/console/webhooks/" + url.PathEscape(xss) + "/edit": 404,
 		"/console/model": 200, "/console/model?text=" + url.QueryEscape(xss) + "&renames=" + url.QueryEscape(xss) + "&questions=" + url.QueryEscape(xss) + "&revision=" + url.QueryEscape(xss): 200, "/console/model/apply": 200,
 	} {
 		p := get(target, token)
@@ -80,7 +82,7 @@ func consoleIsClosed(t *testing.T, w *world, c *client) {
 	state := func() any { return c.want(t, 200, "", "GET", "/api/v1/users/"+bob, nil).data()["state"] }
 	for _, header := range []http.Header{{"Sec-Fetch-Site": {"cross-site"}}, {"Sec-Fetch-Site": {"same-site"}}, {"Origin": {"https://evil.test"}}} {
 		header["Cookie"] = []string{"__Host-sid=" + token}
-		for target, form := range map[string]url.Values{"/console/users/" + bob + "/disable": {}, "/console/groups/" + group: {"user": {bob}}, "/console/groups/" + group + "/remove": {"user": {ann}}, "/console/applications/" + app + "/disable": {}, "/console/applications/new?type=m2m": {"name": {"Evil"}}, "/console/applications/" + app + "/edit": {"name": {"Evil"}}, "/console/applications/" + app + "/rotate-secret": {}, "/console/applications/" + app + "/delete": {}, "/console/applications/" + app + "/claims/save": {"claims": {"[]"}}, "/console/webhooks/" + hook + "/test": {}, "/console/model": {"text": {"- name: evil"}}, "/console/model/apply": {"text": {"- name: evil"}}} {
+		for target, form := range map[string]url.Values{"/console/users/" + bob + "/disable": {}, "/console/groups/" + group: {"user": {bob}}, "/console/groups/" + group + "/remove": {"user": {ann}}, "/console/applications/" + app + "/disable": {}, "/console/applications/new?type=m2m": {"name": {"Evil"}}, "/console/applications/" + app + "/edit": {"name": {"Evil"}}, "/console/applications/" + app + "/rotate-secret": {}, "/console/applications/" + app + "/delete": {}, "/console/applications/" + app + "/claims/save": {"claims": {"[]"}}, "/console/webhooks/new": {"name": {"Evil"}, "url": {"https://evil.example.com"}, "events": {"*"}}, "/console/webhooks/" + hook + "/edit": {"url": {"https://evil.example.com"}}, "/console/webhooks/" + hook + "/disable": {}, "/console/webhooks/" + hook + "/enable": {}, "/console/webhooks/" + hook + "/delete": {}, "/console/webhooks/" + hook + "/rotate-secret": {}, "/console/webhooks/" + hook + "/drop": {"entries": {"dle_none"}}, "/console/webhooks/" + hook + "/test": {}, "/console/model": {"text": {"- name: evil"}}, "/console/model/apply": {"text": {"- name: evil"}}} {
 			equal(t, "from another site", c.visit(t, "POST", target, header, form).status, 403)
 		}
 	}
@@ -118,6 +120,11 @@ func consoleIsClosed(t *testing.T, w *world, c *client) {
 		p := c.visit(t, "POST", target, asBrowser(token), form)
 		equal(t, target, []any{p.status, strings.Contains(p.html, "<script"), strings.Contains(p.html, `aria-invalid="true"`)}, []any{400, false, true})
 	}
+	for target, form := range map[string]url.Values{"/console/webhooks/new": {}, "/console/webhooks/" + hook + "/edit": {"version": {c.want(t, 200, "", "GET", "/api/v1/webhooks/subscriptions/"+hook, nil).data()["updated_at"].(string)}}} {
+		form["name"], form["url"], form["events"], form["owners"] = []string{xss}, []string{xss}, []string{xss}, []string{`[{"type": "` + "<script>" + `"}]`}
+		p := c.visit(t, "POST", target, asBrowser(token), form)
+		equal(t, target, []any{p.status, strings.Contains(p.html, "<script"), strings.Contains(p.html, `aria-invalid="true"`)}, []any{400, false, true})
+	}
 	p = c.visit(t, "POST", "/console/applications/new?type=m2m", asBrowser(token), url.Values{"name": {"Evil"}, "allowed_scopes": {"settings:write"}})
 	equal(t, "a scope that the person lacks", []any{p.status, strings.Contains(p.html, "settings:write, which you do not have"), strings.Contains(p.html, `value="Evil"`)}, []any{403, true, true})
 	typed := url.Values{"text": {"- name: " + long(5_000)}}
@@ -127,7 +134,8 @@ func consoleIsClosed(t *testing.T, w *world, c *client) {
 	c.want(t, 200, "", "PATCH", "/api/v1/groups/"+group, object{"scopes": []string{"users:read", "groups:read", "applications:read", "webhooks:read"}})
 	for target, form := range map[string]url.Values{
 		"/console/applications/" + app + "/disable": {}, "/console/applications/new?type=m2m": {"name": {"Evil"}}, "/console/applications/" + app + "/edit": {"name": {"Evil"}}, "/console/applications/" + app + "/rotate-secret": {}, "/console/applications/" + app + "/delete": {}, "/console/applications/" + app + "/claims/save": {"claims": {"[]"}},
-		"/console/webhooks/" + hook + "/test": {}, "/console/webhooks/" + hook + "/replay": {}, "/console/webhooks/" + hook + "/redeliver": {"delivery": {"dlv_none"}},
+		"/console/webhooks/new": {"name": {"Evil"}, "url": {"https://evil.example.com"}, "events": {"*"}}, "/console/webhooks/" + hook + "/edit": {"url": {"https://evil.example.com"}}, "/console/webhooks/" + hook + "/disable": {}, "/console/webhooks/" + hook + "/enable": {}, "/console/webhooks/" + hook + "/delete": {}, "/console/webhooks/" + hook + "/rotate-secret": {}, "/console/webhooks/" + hook + "/drop": {"entries": {"dle_none"}},
+		"/console/webhooks/" + hook + "/test": {}, "/console/webhooks/" + hook + "/replay": {"all": {"yes"}}, "/console/webhooks/" + hook + "/redeliver": {"delivery": {"dlv_none"}},
 		"/console/users/" + bob + "/enable": {}, "/console/groups/" + group: {"user": {bob}}, "/console/groups/" + group + "/remove": {"user": {ann}},
 		"/console/model/apply": {"text": {"- name: a"}, "revision": {"x"}},
 	} {

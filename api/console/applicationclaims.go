@@ -1,7 +1,6 @@
 package console
 
 import (
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -77,11 +76,7 @@ func previewClaims(v *visit) error {
 	type part struct{ Name, Claims string }
 	var parts []part
 	for _, name := range []string{"id_token", "access_token", "userinfo"} {
-		text, err := json.MarshalIndent(found[name], "", "  ")
-		if err != nil {
-			return err
-		}
-		parts = append(parts, part{map[string]string{"id_token": "ID token", "access_token": "Access token", "userinfo": "UserInfo"}[name], string(text)})
+		parts = append(parts, part{map[string]string{"id_token": "ID token", "access_token": "Access token", "userinfo": "UserInfo"}[name], indented(found[name])})
 	}
 	return v.showClaims(f, a, object{"Parts": parts, "Omitted": found["omitted"]}, nil)
 }

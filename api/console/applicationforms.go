@@ -117,19 +117,7 @@ func editApplication(v *visit) error {
 	if err != nil {
 		return err
 	}
-	body, wrong := v.body(f, a)
-	if wrong == nil && len(body) > 0 {
-		_, err = v.call(http.MethodPatch, v.applicationPath(), body)
-		wrong = f.refused(err, applicationErrors)
-	}
-	if wrong != nil {
-		return v.again("form.html", titleOf("Edit ", a), object{"Form": f}, wrong)
-	}
-	if err != nil {
-		return err
-	}
-	v.redirect(v.applicationPage() + "?done=saved")
-	return nil
+	return v.change(f, titleOf("Edit ", a), v.applicationPath(), a, applicationErrors, v.applicationPage())
 }
 
 // titleOf returns a title with the name of a resource.
@@ -140,7 +128,7 @@ func titleOf(verb string, resource object) string {
 
 // oldSecret are the choices for how long a replaced secret stays valid, in seconds.
 var oldSecret = []struct{ Value, Name string }{
-	{"", "as long as the setting of the tenant says"}, {"0", "no longer"}, {"3600", "for 1 hour"}, {"86400", "for 1 day"}, {"604800", "for 7 days"},
+	{"", "for the default time"}, {"0", "no longer"}, {"3600", "for 1 hour"}, {"86400", "for 1 day"}, {"604800", "for 7 days"},
 }
 
 func rotateApplicationSecretForm(v *visit) error {
@@ -159,30 +147,27 @@ func rotateApplicationSecretForm(v *visit) error {
 	})
 }
 
-// previous adds how long the old secret stays valid to a body.
-func (v *visit) previous(body object) (object, *fault) {
-	to, wrong := field{Name: "previous", Label: "The old secret", Kind: asNumber}.read([]string{v.form("previous")})
-	if to != nil {
-		body["previous_ttl_s"] = to
-	}
-	return body, wrong
+func rotateApplicationSecret(v *visit) error {
+	return v.rotate(v.applicationPath(), v.applicationPage(), "client_secret", "This is the client secret.")
 }
 
-func rotateApplicationSecret(v *visit) error {
-	if err := v.require("applications:write"); err != nil {
-		return err
-	}
-	body, wrong := v.previous(object{})
+// rotate replaces the secret of a resource, and shows the new one.
+func (v *visit) rotate(path, page, member, text string) error {
+	body := object{}
+	seconds, wrong := field{Name: "previous", Label: "The old secret", Kind: asNumber}.read([]string{v.form("previous")})
 	if wrong != nil {
-		v.redirect(v.applicationPage() + "/rotate-secret")
+		v.redirect(page + "/rotate-secret")
 		return nil
 	}
-	a, err := v.call(http.MethodPost, v.applicationPath()+"/rotate-secret", body)
+	if seconds != nil {
+		body["previous_ttl_s"] = seconds
+	}
+	a, err := v.call(http.MethodPost, path+"/rotate-secret", body)
 	if err != nil {
 		return err
 	}
 	rotated, _ := a.Data.(object)
-	return v.showSecret("New secret", rotated["client_secret"], object{"Text": "This is the client secret.", "Previous": rotated["previous_expires_at"], "Continue": v.applicationPage()})
+	return v.showSecret("New secret", rotated[member], object{"Text": text, "Previous": rotated["previous_expires_at"], "Continue": page})
 }
 
 // deleteApplicationForm asks for a confirmation.

@@ -97,7 +97,11 @@ func (v *visit) body(f *form, now object) (body object, wrong *fault) {
 			if fault != nil && wrong == nil {
 				wrong = fault
 			}
-			if !same(to, member(now, one.Name)) {
+			stored := member(now, one.Name)
+			if _, list := stored.([]any); list && to == nil {
+				to = []any{}
+			}
+			if !same(to, stored) {
 				setMember(body, one.Name, to)
 			}
 		}
@@ -111,12 +115,32 @@ func (v *visit) body(f *form, now object) (body object, wrong *fault) {
 // same reports whether a member of a form is that of a resource. What is absent in a resource is
 // false, empty or null.
 func same(to, now any) bool {
-	if list, ok := to.([]any); ok && len(list) == 0 || to == false {
+	list, isList := to.([]any)
+	if isList && len(list) == 0 || to == false {
 		if now == nil {
 			return true
 		}
 	}
-	return reflect.DeepEqual(to, now)
+	return reflect.DeepEqual(to, now) || to == nil && now == ""
+}
+
+// change sends what the form changes in a resource, now, to the operation that patches it, and leads
+// to the page of the resource.
+func (v *visit) change(f *form, title, path string, now object, codes map[string]string, page string) error {
+	body, wrong := v.body(f, now)
+	var err error
+	if wrong == nil && len(body) > 0 {
+		_, err = v.call(http.MethodPatch, path, body)
+		wrong = f.refused(err, codes)
+	}
+	if wrong != nil {
+		return v.again("form.html", title, object{"Form": f}, wrong)
+	}
+	if err != nil {
+		return err
+	}
+	v.redirect(page + "?done=saved")
+	return nil
 }
 
 // filled is a field with its values.
@@ -177,11 +201,10 @@ func (f field) write(member any) []string {
 	list, _ := member.([]any)
 	switch {
 	case f.Kind == asJSON:
-		text, err := json.MarshalIndent(member, "", "  ")
-		if err != nil || member == nil || list != nil && len(list) == 0 {
+		if member == nil || list != nil && len(list) == 0 {
 			return nil
 		}
-		return []string{string(text)}
+		return []string{indented(member)}
 	case f.Kind == asFlag:
 		if member == true {
 			return []string{"yes"}
@@ -198,6 +221,18 @@ func (f field) write(member any) []string {
 		return []string{strconv.FormatFloat(n, 'f', -1, 64)}
 	}
 	return []string{fmt.Sprint(member)}
+}
+
+// indented returns a value of an answer as JSON for people.
+func indented(value any) string {
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(value); err != nil {
+		panic("console: " + err.Error()) // it was JSON
+	}
+	return strings.TrimSpace(b.String())
 }
 
 // texts returns the items of a list as strings.
@@ -244,11 +279,11 @@ func (f field) read(values []string) (any, *fault) {
 		}
 		return float64(n), nil
 	case f.Kind == asJSON:
-		var any any
-		if !notation.DecodeAll(json.NewDecoder(strings.NewReader(text)), &any) {
+		var value any
+		if !notation.DecodeAll(json.NewDecoder(strings.NewReader(text)), &value) {
 			return nil, invalid(f.Name, f.Label+" must be JSON.")
 		}
-		return any, nil
+		return value, nil
 	}
 	return text, nil
 }

@@ -326,11 +326,18 @@ var notices = map[string]string{
 	"tested":       "Test event queued.",
 	"redelivered":  "Delivery queued.",
 	"replayed":     "Dead letters queued.",
+	"dropped":      "Dropped.",
+	"none":         "No dead letters were chosen.",
+
+	"hook-disabled": "Subscription disabled.",
+	"hook-enabled":  "Subscription enabled.",
+	"hook-deleted":  "Subscription deleted.",
 }
 
 // functions are the functions of the templates.
 var functions = template.FuncMap{
 	"date": web.Date,
+	"json": indented,
 	"duration": func(seconds float64) string {
 		for _, unit := range []struct {
 			name    string

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/chromedp/chromedp"
 )
@@ -160,4 +162,89 @@ func manageApplications(b inspector, server *running, c credentials) {
 		b.press("Save")
 		b.says("Saved.")
 	}
+}
+
+// manageWebhooks creates, changes and deletes subscriptions in the console.
+func manageWebhooks(b inspector, server *running, c credentials, receiver string, fails *atomic.Bool) {
+	b.Helper()
+	const hostile = `</pre><script>alert(1)</script>'"&`
+	b.open("/console/webhooks")
+	b.press("Types of events")
+	b.at("/console/webhooks/event-types", "Types of events")
+	b.says("user.created")
+	b.curl(server.token(c))
+	b.open("/console/webhooks")
+	b.press("New subscription")
+	b.at("/console/webhooks/new", "New subscription")
+	b.put("name", "Books", "description", hostile, "url", "books.example.com", "events", "book.*", "owners", `[{"type": "user", "id": "ann"}]`)
+	b.press("Create")
+	b.refused("url")
+	b.put("url", receiver)
+	b.press("Create")
+	b.refused("events")
+	b.at("/console/webhooks/new", "New subscription")
+	b.put("events", "group.*\n\ntest.ping", "visible_to", "all")
+	b.press("Create")
+	b.refused("visible_to")
+	b.put("visible_to", "")
+	b.press("Create")
+	b.at("/console/webhooks/new", "Subscription created")
+	secret := b.text("#secret")
+	b.press("I have saved it")
+	b.says("Send a test event")
+	page := strings.TrimPrefix(ask(b.browser, chromedp.Location()), b.base)
+	id := strings.TrimPrefix(page, "/console/webhooks/")
+	read := func() map[string]any { return server.call(b.T, c, "GET", "webhooks/subscriptions/"+id, "", 200) }
+	if s := read(); fmt.Sprint(s["events"], s["owners"]) != "[group.* test.ping] [map[id:ann type:user]]" || s["description"] != hostile || !strings.HasPrefix(secret, "whsec_") {
+		b.Errorf("created: %v", s)
+	}
+
+	b.press("Edit")
+	b.at(page+"/edit", "Edit Books")
+	b.curl(server.token(c))
+	b.put("owners", "", "description", "", "visible_to", `{"subject": {"type": "user", "id": "ann"}, "action": "view"}`)
+	b.press("Save")
+	b.says("Saved.")
+	if s := read(); fmt.Sprint(s["events"], s["owners"], s["visible_to"]) != "[group.* test.ping] [] map[action:view subject:map[id:ann type:user]]" {
+		b.Errorf("saved: %v", s)
+	}
+	b.press("New secret")
+	b.at(page+"/rotate-secret", "New secret for Books")
+	b.put("previous", "3600")
+	b.press("Create a new secret")
+	b.says("The old secret is valid until ")
+	if rotated := b.text("#secret"); rotated == secret || !strings.HasPrefix(rotated, "whsec_") {
+		b.Errorf("the new secret is %q", rotated)
+	}
+	b.press("I have saved it")
+	b.says("the previous one signs, too")
+
+	// Dead letters are dropped after a question.
+	fails.Store(true)
+	for range 2 {
+		b.press("Send a test event")
+		b.says("Test event queued.")
+	}
+	b.press("Disable")
+	b.at(page+"/disable", "Disable Books?")
+	b.press("Disable")
+	b.says("Subscription disabled.")
+	for deadline := time.Now().Add(pagePatience); ask(b.browser, chromedp.Evaluate[int](`document.querySelectorAll("[name=entry]").length`)) != 2; b.open(page) {
+		if time.Now().After(deadline) {
+			b.Fatalf("the page has not two dead letters:\n%s", b.text("main"))
+		}
+	}
+	b.at(page, "Books")
+	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelectorAll("[name=entry]").forEach(e => e.checked = true)`))
+	b.press("Drop chosen")
+	b.at(page+"/drop", "Drop 2 dead letters?")
+	b.press("Drop")
+	b.says("Dropped.")
+	b.says("None.")
+	fails.Store(false)
+	b.press("Delete")
+	b.at(page+"/delete", "Delete Books?")
+	b.press("Delete")
+	b.says("Subscription deleted.")
+	server.call(b.T, c, "GET", "webhooks/subscriptions/"+id, "", 404)
 }

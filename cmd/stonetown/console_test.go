@@ -330,11 +330,16 @@ func TestConsole(t *testing.T) {
 		server.call(t, c, "POST", "webhooks/subscriptions/"+id+"/disable", "", 200)
 		until("subscription_disabled")
 		b.at(page, "Shop")
-		server.call(t, c, "POST", "webhooks/subscriptions/"+id+"/enable", "", 200)
+		b.press("Enable")
+		b.says("Subscription enabled.")
 		fails.Store(false)
-		b.press("Deliver all again")
+		b.press("Deliver chosen again")
+		b.says("No dead letters were chosen.")
+		b.put("entry", "yes")
+		b.press("Deliver chosen again")
 		b.says("Dead letters queued.")
 		until("None.")
+		manageWebhooks(b, server, c, receiver.URL, &fails)
 	})
 
 	t.Run("Access", func(t *testing.T) {
