@@ -92,6 +92,8 @@ const order = `
 	controlplane, oauth/revocation, tuplestore/sqlstore < controlplane/transfer;
 	controlplane < controlplane/management;
 
+	internal < auditlog;
+
 	# What modules keep of a tenant's settings is one document to the tenant.
 	identity, oauth/client, controlplane < settings;
 
@@ -108,6 +110,7 @@ const order = `
 	api/web, identity/authn, identity/userimport < api/profile;
 	api/web, identity/scim < api/scim;
 	api/web, settings < api/settings;
+	api/web, auditlog < api/audit;
 	api/web, identity/federation/signin < api/federation;
 	api/web, identity, engine/assertions, engine/resources < api/resources;
 	api/resources < api/authzen;
@@ -116,7 +119,7 @@ const order = `
 	api/account, oauth, oauth/saml < api/oauth2;
 	api/openapi, controlplane/management < api/control;
 	api/pages, api/control < api/docs;
-	api/webhooks, api/federation, api/docs, api/console, api/scopes, api/scim, api/settings, api/authzen, api/applications, api/oauth2 < api;
+	api/webhooks, api/federation, api/audit, api/docs, api/console, api/scopes, api/scim, api/settings, api/authzen, api/applications, api/oauth2 < api;
 
 	# The composition of all packages, which the program and the tests of api open.
 	api, controlplane/management, engine/audit, tuplestore/leasenode, webhooks < server;
@@ -166,6 +169,7 @@ var apiMayNotImport = map[string][]string{
 	"api/scopes":       {"internal/eventlog", "internal/sqldb"},
 	"api/settings":     {"internal/eventlog", "internal/sqldb"},
 	"api/webhooks":     {"internal/eventlog", "internal/sqldb"},
+	"api/audit":        {"internal/eventlog", "internal/sqldb"},
 	"api/federation":   {"internal/eventlog", "internal/sqldb"},
 	"api/control":      {"internal/eventlog", "internal/sqldb"},
 	"api/console":      {"internal/eventlog", "internal/sqldb"},

@@ -117,6 +117,10 @@ func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler
 		webhooksPage + "/{subscription_id}/rotate-secret": {"GET": rotateSubscriptionSecretForm, "POST": rotateSubscriptionSecret},
 		webhooksPage + "/{subscription_id}/delete":        {"GET": deleteSubscriptionForm, "POST": deleteSubscription},
 		webhooksPage + "/{subscription_id}/redeliver":     {"GET": subscription, "POST": redeliver},
+		auditPage:                   {"GET": events},
+		auditPage + "/events.csv":   {"GET": exportCSV},
+		auditPage + "/events.jsonl": {"GET": exportLines},
+		auditPage + "/{sequence}":   {"GET": oneEvent},
 	}
 	routes := map[string]map[string]http.Handler{}
 	for path, methods := range pages {

@@ -25,6 +25,7 @@ var areas = []area{
 	{"Model", modelPage, "Edit the types of resources, and see what a change would do before you apply it.", "resources:read"},
 	{"Relations", relationsPage, "Find relations, add them, and see whose access changes before you remove one.", "resources:read"},
 	{"Webhooks", webhooksPage, "Send events to receivers, see what was delivered to them, and send it again.", "webhooks:read"},
+	{"Audit", auditPage, "Read what has happened and who did it, follow the lineage of tokens, and export events.", "audit:read"},
 }
 
 // link is an entry of the navigation.

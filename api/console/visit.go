@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/gorilla/mux"
 
@@ -338,6 +339,14 @@ var notices = map[string]string{
 var functions = template.FuncMap{
 	"date": web.Date,
 	"json": indented,
+	// instant is date to the second.
+	"instant": func(text string) string {
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			return ""
+		}
+		return at.UTC().Format("2006-01-02 15:04:05 UTC")
+	},
 	"duration": func(seconds float64) string {
 		for _, unit := range []struct {
 			name    string

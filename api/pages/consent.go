@@ -177,5 +177,6 @@ var meanings = map[string]string{
 	"webhooks:read": "See webhooks", "webhooks:write": "Change webhooks",
 	"settings:read": "See settings", "settings:write": "Change settings",
 	"scim:write":  "Change all users and groups by SCIM",
+	"audit:read":  "See the log of everything that happens here",
 	"saml:groups": "See your groups", "saml:attributes": "See other details about you",
 }

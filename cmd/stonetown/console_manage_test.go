@@ -248,3 +248,30 @@ func manageWebhooks(b inspector, server *running, c credentials, receiver string
 	b.says("Subscription deleted.")
 	server.call(b.T, c, "GET", "webhooks/subscriptions/"+id, "", 404)
 }
+
+// readAudit finds events in the console.
+func readAudit(b inspector, server *running, c credentials, userID string) {
+	b.Helper()
+	b.open("/console/audit")
+	b.at("/console/audit", "Audit")
+	b.fill("since", "yesterday")
+	b.press("Find")
+	b.refused("since")
+	b.at("/console/audit", "Audit")
+	b.fill("since", "", "type", "user.created", "about", userID)
+	b.press("Find")
+	b.says("JSON lines")
+	if got := b.curl(server.token(c))[0]["data"].([]any); len(got) != 1 {
+		b.Errorf("the command lists %v", got)
+	}
+	b.press("user.created")
+	b.do(chromedp.WaitVisible(chromedp.CSS("#data")))
+	page := strings.TrimPrefix(ask(b.browser, chromedp.Location()), b.base)
+	b.at(page, "user.created")
+	b.curl(server.token(c))
+	b.press(userID)
+	b.at("/console/audit", "Audit")
+	b.fill("about", "nothing")
+	b.press("Find")
+	b.says("No events match")
+}

@@ -342,6 +342,8 @@ func TestConsole(t *testing.T) {
 		manageWebhooks(b, server, c, receiver.URL, &fails)
 	})
 
+	t.Run("Audit", func(t *testing.T) { readAudit(b.in(t), server, c, ann) })
+
 	t.Run("Access", func(t *testing.T) {
 		b := b.in(t)
 		b.open("/console/access")
