@@ -117,10 +117,16 @@ func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler
 		webhooksPage + "/{subscription_id}/rotate-secret": {"GET": rotateSubscriptionSecretForm, "POST": rotateSubscriptionSecret},
 		webhooksPage + "/{subscription_id}/delete":        {"GET": deleteSubscriptionForm, "POST": deleteSubscription},
 		webhooksPage + "/{subscription_id}/redeliver":     {"GET": subscription, "POST": redeliver},
-		auditPage:                   {"GET": events},
-		auditPage + "/events.csv":   {"GET": exportCSV},
-		auditPage + "/events.jsonl": {"GET": exportLines},
-		auditPage + "/{sequence}":   {"GET": oneEvent},
+		auditPage:                         {"GET": events},
+		auditPage + "/events.csv":         {"GET": exportCSV},
+		auditPage + "/events.jsonl":       {"GET": exportLines},
+		auditPage + "/{sequence}":         {"GET": oneEvent},
+		testsPage:                         {"GET": assertionSets, "POST": runAllSets},
+		testsPage + "/new":                {"GET": newSetForm, "POST": runSet},
+		testsPage + "/new/save":           {"GET": newSetForm, "POST": saveSet},
+		testsPage + "/sets/{name}":        {"GET": set, "POST": runSet},
+		testsPage + "/sets/{name}/save":   {"GET": set, "POST": saveSet},
+		testsPage + "/sets/{name}/delete": {"GET": deleteSetForm, "POST": deleteSet},
 	}
 	routes := map[string]map[string]http.Handler{}
 	for path, methods := range pages {
@@ -131,7 +137,7 @@ func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler
 				op.MediaType = "application/x-www-form-urlencoded"
 			}
 			limit := maxForm
-			if isPage(path, modelPage) {
+			if isPage(path, modelPage) || isPage(path, testsPage) {
 				limit = maxModel
 			}
 			routes[path][method] = wrap(op, web.ErrorFormat{Render: h.renderError}, h.handler(p, int64(limit)))
@@ -158,7 +164,8 @@ func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler
 	return routes, nil
 }
 
-// The largest body of a form, in bytes. In that of a model, a character of the text may have three.
+// The largest body of a form, in bytes. In that of a model or of assertions, a character of the text may
+// have three.
 const (
 	maxForm  = 64 << 10
 	maxModel = 3 * web.MaxBody

@@ -324,6 +324,7 @@ var notices = map[string]string{
 	"app-created":  "Application created.",
 	"app-deleted":  "Application deleted.",
 	"saved":        "Saved.",
+	"deleted":      "Deleted.",
 	"tested":       "Test event queued.",
 	"redelivered":  "Delivery queued.",
 	"replayed":     "Dead letters queued.",

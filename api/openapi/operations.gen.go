@@ -31,6 +31,7 @@ var operations = []web.Operation{
 	{ID: "getAssertionSet", Method: "GET", Path: "/api/v1/assertions/{name}", Tag: "resources", Scope: "resources:read", RateLimit: "authz"},
 	{ID: "putAssertionSet", Method: "PUT", Path: "/api/v1/assertions/{name}", Tag: "resources", Scope: "resources:write", MediaType: "application/json", Idempotent: true, RateLimit: "admin"},
 	{ID: "deleteAssertionSet", Method: "DELETE", Path: "/api/v1/assertions/{name}", Tag: "resources", Scope: "resources:write", Idempotent: true, RateLimit: "admin"},
+	{ID: "runAssertionSet", Method: "POST", Path: "/api/v1/assertions/{name}/run", Tag: "resources", Scope: "resources:read", MediaType: "application/json", RateLimit: "admin"},
 	{ID: "listAuditEvents", Method: "GET", Path: "/api/v1/audit/events", Tag: "audit", Scope: "audit:read", RateLimit: "admin"},
 	{ID: "getAuditEvent", Method: "GET", Path: "/api/v1/audit/events/{sequence}", Tag: "audit", Scope: "audit:read", RateLimit: "admin"},
 	{ID: "answerConsent", Method: "POST", Path: "/api/v1/auth/consent", Tag: "auth", Scope: "me:write", Cookie: true, MediaType: "application/json", Idempotent: true, RateLimit: "self-service"},

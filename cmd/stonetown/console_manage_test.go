@@ -275,3 +275,58 @@ func readAudit(b inspector, server *running, c credentials, userID string) {
 	b.press("Find")
 	b.says("No events match")
 }
+
+// runAssertions stores and runs assertions in the console.
+func runAssertions(b inspector, server *running, c credentials) {
+	b.Helper()
+	b.open("/console/tests")
+	b.press("New assertions")
+	b.at("/console/tests/new", "New assertions")
+	b.put("text", "tests: [")
+	b.press("Run")
+	b.refused("text")
+	b.put("text", "tests: []")
+	b.press("Run")
+	b.refused("text")
+	b.at("/console/tests/new", "New assertions")
+	const text = `relations:
+  - {resource: {type: folder, external_id: f}, relation: owner, subject: {type: user, id: "<script>"}}
+tests:
+  - name: owners
+    allow:
+      - {subject: {type: user, id: "<script>"}, action: view, resource: {type: folder, external_id: f}}
+      - {subject: {type: user, id: eve}, action: view, resource: {type: folder, external_id: f}}
+`
+	b.put("text", text)
+	b.press("Run")
+	b.says("✗ 1 of 2 fail")
+	b.at("/console/tests/new", "New assertions")
+	b.curl(server.token(c))
+	b.put("name", "Bad Name")
+	b.press("Save")
+	b.refused("name")
+	b.put("name", "folders")
+	b.press("Save")
+	b.at("/console/tests/sets/folders", "folders")
+	b.says("Saved.")
+	if got := b.value("text"); !strings.Contains(got, "<script>") {
+		b.Errorf("the text is %s", got)
+	}
+	b.curl(server.token(c))
+	b.open("/console/tests")
+	b.press("Run all")
+	b.says("✗ 1 of 2 fail")
+	b.at("/console/tests", "Tests")
+	b.press("folders")
+	b.browser.at("/console/tests/sets/folders", "folders")
+	b.put("text", strings.Replace(text, "      - {subject: {type: user, id: eve}", "    deny:\n      - {subject: {type: user, id: eve}", 1))
+	b.press("Run")
+	b.says("✓ All 2 hold")
+	b.press("Save")
+	b.says("Saved.")
+	b.press("Delete")
+	b.at("/console/tests/sets/folders/delete", "Delete folders?")
+	b.press("Delete")
+	b.says("Deleted.")
+	server.call(b.T, c, "GET", "assertions/folders", "", 404)
+}

@@ -623,6 +623,8 @@ func TestConsole(t *testing.T) {
 		}
 	})
 
+	t.Run("Tests", func(t *testing.T) { runAssertions(b.in(t), server, c) })
+
 	// With its script, the page compares while one types, and draws the types.
 	t.Run("Model with a script", func(t *testing.T) {
 		b := b.in(t)
