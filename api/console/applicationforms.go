@@ -7,7 +7,7 @@ import (
 )
 
 // applicationTypes are the types of applications, with a description.
-var applicationTypes = []struct{ Type, Name, About string }{
+var applicationTypes = []choice{
 	{"spa", "Single-page application", "Runs in a browser and has no secret."},
 	{"native", "Native application", "Runs on a phone or a desktop and has no secret."},
 	{"server", "Web application", "Runs on a server, signs in users and authenticates itself."},
@@ -28,7 +28,7 @@ var newApplicationDefaults = object{"first_party": true}
 // newApplication is the form of the type that the query names; without one, the choice of a type.
 func (v *visit) newApplication() (f *form, typ string) {
 	typ = v.form("type")
-	known := slices.ContainsFunc(applicationTypes, func(t struct{ Type, Name, About string }) bool { return t.Type == typ })
+	known := slices.ContainsFunc(applicationTypes, func(t choice) bool { return t.Value == typ })
 	if !known {
 		return nil, ""
 	}
@@ -42,7 +42,7 @@ func newApplicationForm(v *visit) error {
 	}
 	f, typ := v.newApplication()
 	if f == nil {
-		return v.show("application-new.html", newApplicationTitle, object{"Types": applicationTypes})
+		return v.show("choose.html", newApplicationTitle, object{"Text": "Choose the type. It cannot be changed later.", "Choices": applicationTypes, "Page": applicationsPage + "/new?type=", "Cancel": applicationsPage})
 	}
 	f.show(newApplicationDefaults)
 	v.calls = append(v.calls, call{http.MethodPost, "/api/v1/applications", object{"type": typ, "name": "Name"}})

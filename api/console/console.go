@@ -117,16 +117,27 @@ func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler
 		webhooksPage + "/{subscription_id}/rotate-secret": {"GET": rotateSubscriptionSecretForm, "POST": rotateSubscriptionSecret},
 		webhooksPage + "/{subscription_id}/delete":        {"GET": deleteSubscriptionForm, "POST": deleteSubscription},
 		webhooksPage + "/{subscription_id}/redeliver":     {"GET": subscription, "POST": redeliver},
-		auditPage:                         {"GET": events},
-		auditPage + "/events.csv":         {"GET": exportCSV},
-		auditPage + "/events.jsonl":       {"GET": exportLines},
-		auditPage + "/{sequence}":         {"GET": oneEvent},
-		testsPage:                         {"GET": assertionSets, "POST": runAllSets},
-		testsPage + "/new":                {"GET": newSetForm, "POST": runSet},
-		testsPage + "/new/save":           {"GET": newSetForm, "POST": saveSet},
-		testsPage + "/sets/{name}":        {"GET": set, "POST": runSet},
-		testsPage + "/sets/{name}/save":   {"GET": set, "POST": saveSet},
-		testsPage + "/sets/{name}/delete": {"GET": deleteSetForm, "POST": deleteSet},
+		auditPage:                                            {"GET": events},
+		auditPage + "/events.csv":                            {"GET": exportCSV},
+		auditPage + "/events.jsonl":                          {"GET": exportLines},
+		auditPage + "/{sequence}":                            {"GET": oneEvent},
+		testsPage:                                            {"GET": assertionSets, "POST": runAllSets},
+		testsPage + "/new":                                   {"GET": newSetForm, "POST": runSet},
+		testsPage + "/new/save":                              {"GET": newSetForm, "POST": saveSet},
+		testsPage + "/sets/{name}":                           {"GET": set, "POST": runSet},
+		testsPage + "/sets/{name}/save":                      {"GET": set, "POST": saveSet},
+		testsPage + "/sets/{name}/delete":                    {"GET": deleteSetForm, "POST": deleteSet},
+		connectionsPage:                                      {"GET": connections},
+		connectionsPage + "/new":                             {"GET": newConnectionForm, "POST": createConnection},
+		connectionsPage + "/{connection_id}":                 {"GET": connection},
+		connectionsPage + "/{connection_id}/edit":            {"GET": editConnectionForm, "POST": editConnection},
+		connectionsPage + "/{connection_id}/disable":         {"GET": disableConnectionForm, "POST": disableConnection},
+		connectionsPage + "/{connection_id}/enable":          {"GET": connection, "POST": enableConnection},
+		connectionsPage + "/{connection_id}/delete":          {"GET": deleteConnectionForm, "POST": deleteConnection},
+		connectionsPage + "/{connection_id}/test":            {"GET": connection, "POST": beginConnectionTest},
+		connectionsPage + "/{connection_id}/tests/{test_id}": {"GET": connectionTest},
+		connectionsPage + "/{connection_id}/mapping":         {"GET": mapping, "POST": previewMapping},
+		connectionsPage + "/{connection_id}/mapping/save":    {"GET": mapping, "POST": saveMapping},
 	}
 	routes := map[string]map[string]http.Handler{}
 	for path, methods := range pages {
@@ -137,7 +148,7 @@ func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler
 				op.MediaType = "application/x-www-form-urlencoded"
 			}
 			limit := maxForm
-			if isPage(path, modelPage) || isPage(path, testsPage) {
+			if isPage(path, modelPage) || isPage(path, testsPage) || isPage(path, connectionsPage) {
 				limit = maxModel
 			}
 			routes[path][method] = wrap(op, web.ErrorFormat{Render: h.renderError}, h.handler(p, int64(limit)))
@@ -164,8 +175,8 @@ func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler
 	return routes, nil
 }
 
-// The largest body of a form, in bytes. In that of a model or of assertions, a character of the text may
-// have three.
+// The largest body of a form, in bytes. In those of a model, of assertions and of the metadata of
+// connections, a character of the text may have three.
 const (
 	maxForm  = 64 << 10
 	maxModel = 3 * web.MaxBody

@@ -28,6 +28,8 @@ const (
 	asFlag    kind = "flag"    // true or false
 	asJSON    kind = "json"    // any JSON; empty: null
 	asSecret  kind = "secret"  // a string that is never shown; empty: not sent
+
+	asSecretArea kind = "secret area" // asSecret, of several lines
 )
 
 // field is a member of a resource in a form.
@@ -49,6 +51,9 @@ type section struct {
 	Title  string
 	Fields []field
 }
+
+// choice is an option with a description.
+type choice struct{ Value, Name, About string }
 
 // sectionsOf returns the sections with the fields that resources of a type have.
 func sectionsOf(all []section, typ string) (some []section) {
@@ -101,7 +106,8 @@ func (v *visit) body(f *form, now object) (body object, wrong *fault) {
 			if _, list := stored.([]any); list && to == nil {
 				to = []any{}
 			}
-			if !same(to, stored) {
+			hidden := to == nil && (one.Kind == asSecret || one.Kind == asSecretArea)
+			if !hidden && !same(to, stored) {
 				setMember(body, one.Name, to)
 			}
 		}
@@ -163,7 +169,7 @@ func (f *form) Fill(s section, page view) (all []filled) {
 		}
 		chosen := f.typed[one.Name]
 		text := strings.Join(chosen, "\n")
-		if one.Kind == asSecret {
+		if one.Kind == asSecret || one.Kind == asSecretArea {
 			text = ""
 		}
 		all = append(all, filled{one, text, page.Mark(one.Name, hint), chosen})

@@ -20,6 +20,7 @@ var areas = []area{
 	{"Users", usersPage, "Find users, see their sessions and second factors, disable and enable them.", "users:read"},
 	{"Groups", groupsPage, "See groups and their scopes, and change who is a member.", "groups:read"},
 	{"Applications", applicationsPage, "Create applications, change what they get, give them new secrets, and preview their claims.", "applications:read"},
+	{"Connections", connectionsPage, "Connect identity providers, test them, and see what their claims become.", "federation:read"},
 	{"Access", accessPage, "Ask whether a subject may do something to a resource, and see why.", "resources:read"},
 	{"Simulator", simulatorPage, "Compare an answer with what it would be with other relations, at another time or under other conditions.", "resources:read"},
 	{"Model", modelPage, "Edit the types of resources, and see what a change would do before you apply it.", "resources:read"},

@@ -331,6 +331,11 @@ var notices = map[string]string{
 	"dropped":      "Dropped.",
 	"none":         "No dead letters were chosen.",
 
+	"connection-created":  "Connection created.",
+	"connection-disabled": "Connection disabled.",
+	"connection-enabled":  "Connection enabled.",
+	"connection-deleted":  "Connection deleted.",
+
 	"hook-disabled": "Subscription disabled.",
 	"hook-enabled":  "Subscription enabled.",
 	"hook-deleted":  "Subscription deleted.",

@@ -330,3 +330,96 @@ tests:
 	b.says("Deleted.")
 	server.call(b.T, c, "GET", "assertions/folders", "", 404)
 }
+
+// manageConnections connects identity providers in the console.
+func manageConnections(b inspector, server *running, c credentials, groupID string) {
+	b.Helper()
+	b.open("/console/connections")
+	b.press("New connection")
+	b.at("/console/connections/new", "New connection")
+	b.press("GitHub")
+	b.do(chromedp.WaitVisible(chromedp.CSS("[name=slug]")))
+	b.put("slug", "Git Hub", "name", "GitHub <script>", "client_id", "id", "client_secret", "hidden secret")
+	b.press("Create")
+	b.refused("slug")
+	b.at("/console/connections/new", "New connection")
+	if b.value("client_secret") != "" {
+		b.Error("the form shows the secret again")
+	}
+	b.put("slug", "github", "client_secret", "hidden secret", "group_mapping", "[")
+	b.press("Create")
+	b.refused("group_mapping")
+	b.put("client_secret", "hidden secret", "group_mapping", fmt.Sprintf(`[{"value": "staff", "group_id": %q}]`, groupID), "jit_provisioning", "no")
+	b.press("Create")
+	b.says("Connection created.")
+	page := strings.TrimPrefix(strings.Split(ask(b.browser, chromedp.Location()), "?")[0], b.base)
+	id := strings.TrimPrefix(page, "/console/connections/")
+	read := func() map[string]any { return server.call(b.T, c, "GET", "federation/connections/"+id, "", 200) }
+	if got := read(); got["jit_provisioning"] != false || got["link_policy"] != "always_prompt" || got["client_secret_set"] != true {
+		b.Errorf("created: %v", got)
+	}
+	b.at(page, "GitHub <script>")
+	b.says("/federation/github/callback")
+	b.curl(server.token(c))
+	b.press("Edit")
+	b.at(page+"/edit", "Edit GitHub <script>")
+	b.curl(server.token(c))
+	b.put("name", "GitHub", "domains", "example.com")
+	b.press("Save")
+	b.says("Saved.")
+	if got := read(); got["name"] != "GitHub" || fmt.Sprint(got["domains"]) != "[example.com]" || got["client_secret_set"] != true {
+		b.Errorf("saved: %v", got)
+	}
+
+	b.press("Edit and preview")
+	b.at(page+"/mapping", "Mapping of GitHub")
+	b.put("attribute_mapping", `{"attributes.team": "$.team", "name": "team"}`, "claims", `{"team": "x"}`)
+	b.press("Preview")
+	b.refused("attribute_mapping")
+	b.put("attribute_mapping", `{"attributes.team": "$.team", "name": "$.title"}`, "claims", "x")
+	b.press("Preview")
+	b.refused("claims")
+	b.put("claims", `{"team": "<script>", "email": "ann@example.com", "groups": ["staff"]}`)
+	b.press("Preview")
+	b.says("Profile")
+	b.at(page+"/mapping", "Mapping of GitHub")
+	if got := b.text("main section"); !strings.Contains(got, `"team": "<script>"`) {
+		b.Errorf("the preview is %s", got)
+	}
+	b.curl(server.token(c))
+	b.press("Save")
+	b.says("Saved.")
+	b.put("attribute_mapping", `{"attributes.team": "$.team"}`)
+	b.press("Save")
+	b.says("Saved.")
+	if got := read()["attribute_mapping"]; fmt.Sprint(got) != "map[attributes.team:$.team]" {
+		b.Errorf("the mapping is %v", got)
+	}
+
+	b.open(page)
+	b.press("Test")
+	b.at(page+"/test", "Test of the connection")
+	b.press("See the report")
+	b.says("The test is pending.")
+	b.accessible("report")
+	b.curl(server.token(c))
+	b.press("Back to the connection")
+	b.press("Disable")
+	b.at(page+"/disable", "Disable GitHub?")
+	b.press("Disable")
+	b.says("Connection disabled.")
+	b.press("Enable")
+	b.says("Connection enabled.")
+	b.press("Delete")
+	b.at(page+"/delete", "Delete GitHub?")
+	b.press("Delete")
+	b.says("Connection deleted.")
+	b.at("/console/connections", "Connections")
+	for _, provider := range []string{"OpenID Connect", "SAML 2.0"} {
+		b.open("/console/connections/new")
+		b.press(provider)
+		b.do(chromedp.WaitVisible(chromedp.CSS("[name=slug]")))
+		b.accessible(provider)
+		b.picture("console-connections", provider)
+	}
+}

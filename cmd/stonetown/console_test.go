@@ -342,6 +342,8 @@ func TestConsole(t *testing.T) {
 		manageWebhooks(b, server, c, receiver.URL, &fails)
 	})
 
+	t.Run("Connections", func(t *testing.T) { manageConnections(b.in(t), server, c, group) })
+
 	t.Run("Audit", func(t *testing.T) { readAudit(b.in(t), server, c, ann) })
 
 	t.Run("Access", func(t *testing.T) {
