@@ -34,11 +34,13 @@ import (
 //go:embed templates assets dist
 var files embed.FS
 
-// contentPolicy is the content security policy of every page, and islandPolicy what it has besides
-// on a page with an island.
+// contentPolicy is the content security policy of every page, scriptPolicy what it has besides on a
+// page with the script of the shortcut, which all pages in the console have, and islandPolicy what it
+// has besides on a page with an island.
 const (
 	contentPolicy = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
-	islandPolicy  = "; script-src 'self'; worker-src 'self'; connect-src 'self'"
+	scriptPolicy  = "; script-src 'self'"
+	islandPolicy  = "; worker-src 'self'; connect-src 'self'"
 )
 
 // Sessions finds the sessions of browsers.
@@ -77,6 +79,7 @@ func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler
 	}
 	pages := map[string]map[string]page{
 		home:                              {"GET": overview},
+		searchPage:                        {"GET": search},
 		usersPage:                         {"GET": users},
 		usersPage + "/{user_id}":          {"GET": user},
 		usersPage + "/{user_id}/disable":  {"GET": disableForm, "POST": disable},
@@ -164,6 +167,12 @@ func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler
 		routes[path] = map[string]http.Handler{http.MethodGet: wrap(op, web.ErrorFormat{Render: h.renderError}, serve)}
 	}
 	asset(home+"/assets/console.css", document.Serve)
+	shortcut, err := fs.ReadFile(files, "assets/shortcut.js")
+	if err != nil {
+		return nil, err
+	}
+	script := web.Document{Body: shortcut, MediaType: "text/javascript; charset=utf-8", CacheControl: document.CacheControl}
+	asset(home+"/assets/shortcut.js", script.Serve)
 	all, folder, err := islands()
 	if err != nil {
 		return nil, err
@@ -199,10 +208,13 @@ func (h *Handlers) handler(p page, limit int64) http.Handler {
 	})
 }
 
-// secure sets the security headers of a page, which may have a script.
-func secure(h http.Header, script string) {
+// secure sets the security headers of a page, which may have scripts and an island.
+func secure(h http.Header, scripts, island bool) {
 	policy := contentPolicy
-	if script != "" {
+	if scripts {
+		policy += scriptPolicy
+	}
+	if island {
 		policy += islandPolicy
 	}
 	h.Set("Content-Security-Policy", policy)

@@ -134,6 +134,7 @@ type view struct {
 	Notice  string // the result of the last action
 	Calls   []string
 	Script  string // the path of the script of the island; empty: the page has none
+	Search  string // the words of a search
 	Data    any
 }
 
@@ -175,6 +176,7 @@ func (v *visit) again(name, title string, data any, e *fault) error {
 
 func (v *visit) render(status int, name string, page view) error {
 	page.Tenant, page.Home, page.Areas, page.Person = v.info.Tenant.Name, v.r.URL.Path == home, v.navigation(), v.person
+	page.Search = v.form("search")
 	if v.island != "" {
 		page.Script = v.handlers.scripts + v.island + ".js"
 	}
@@ -189,7 +191,7 @@ func (h *Handlers) write(w http.ResponseWriter, status int, name string, page vi
 	if err := h.templates[name].Execute(&b, page); err != nil {
 		return err
 	}
-	secure(w.Header(), page.Script)
+	secure(w.Header(), page.Areas != nil, page.Script != "")
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = w.Write(b.Bytes()) // an error means that the client has disconnected

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // put sets the value of a field that may be hidden by the size of the screen, as one types it.
@@ -422,4 +423,39 @@ func manageConnections(b inspector, server *running, c credentials, groupID stri
 		b.accessible(provider)
 		b.picture("console-connections", provider)
 	}
+}
+
+// searchEverything finds users, groups, resources and pages, without scripts and by the shortcut.
+func searchEverything(b inspector, server *running, c credentials) {
+	b.Helper()
+	find := func(words string) string {
+		b.Helper()
+		b.do(chromedp.Focus(chromedp.CSS("#everything")), chromedp.Evaluate[chromedp.Void](`document.querySelector("#everything").value = ""`), chromedp.KeyEvent(words+kb.Enter))
+		b.do(chromedp.WaitVisible(chromedp.CSS(fmt.Sprintf(`#everything[value=%q]`, words))))
+		return b.text("main")
+	}
+	b.open("/console/search")
+	b.at("/console/search", "Search")
+	for words, want := range map[string]string{"ann@": "ann@example.com", "readers": "Readers", "2026": "folder:2026", "folder:2026": "folder:2026", "second factors": "Users", "nothing at all": "Nothing is found."} {
+		if got := find(words); !strings.Contains(got, want) {
+			b.Errorf("%q finds\n%s", words, got)
+		}
+	}
+	find("bob")
+	b.at("/console/search", "Search")
+	b.curl(server.token(c))
+	b.press("bob@example.com")
+	b.says("Last sign-in")
+	find(strings.Repeat("é", 200)) // too many bytes
+	b.refused("search")
+	b.accessible("search")
+
+	b.scripts(true)
+	defer b.scripts(false)
+	b.open("/console/groups")
+	b.browser.at("/console/groups", "Groups")
+	b.do(chromedp.KeyEvent("k", chromedp.KeyModifiers(chromedp.ModifierCtrl)), chromedp.WaitVisible(chromedp.CSS("#everything:focus")))
+	b.keys("readers" + kb.Enter)
+	b.browser.at("/console/search", "Search")
+	b.inspected("/console/search")
 }

@@ -795,6 +795,8 @@ func TestConsole(t *testing.T) {
 		b.do(chromedp.WaitNotPresent(chromedp.Search(`//*[@class="tools"]//*[starts-with(text(), "5052 boxes")]`)))
 	})
 
+	t.Run("Search", func(t *testing.T) { searchEverything(b.in(t), server, c) })
+
 	t.Run("by keyboard", func(t *testing.T) {
 		b := b.in(t)
 		b.open("/console")
