@@ -48,7 +48,7 @@ func previewClaims(v *visit) error {
 	if wrong != nil {
 		return v.showClaims(f, a, object{}, wrong)
 	}
-	if body["claims"], wrong = f.Sections[0].Fields[0].read(f.typed["claims"]); body["claims"] == nil {
+	if body["claims"], _ = f.Sections[0].Fields[0].read(f.typed["claims"]); body["claims"] == nil {
 		body["claims"] = []any{}
 	}
 	if id := strings.TrimSpace(v.form("user")); id != "" {
