@@ -75,6 +75,7 @@ func storedAssertions(t *testing.T, w *world, c *client) {
 	equal(t, "another", run("unsaved", object{"set": object{"tests": []any{object{"deny": []any{question(user("eve"), doc("d"))}}}}})["failed"], 0.0)
 	c.want(t, 404, "assertions_not_found", "POST", assertionsPath+"/unsaved/run", object{})
 	c.want(t, 400, "validation_failed", "POST", assertionsPath+"/documents/run", object{"set": object{"tests": []any{}}})
+	c.want(t, 400, "bulk_too_large", "POST", assertionsPath+"/documents/run", object{"set": object{"tests": slices.Repeat([]any{object{}}, 201)}})
 	c.with(w.token(t, c, w.application(t, c, "users:read"))).want(t, 403, "insufficient_scope", "POST", assertionsPath+"/documents/run", object{})
 
 	// A plan runs them with the planned types, on their own relations.
