@@ -73,31 +73,13 @@ const order = `
 	internal/lease, internal/sqldb < oauth/revocation;
 	engine, oauth/protocol < oauth/scope, oauth/detail;
 	internal, oauth/internal/storage, oauth/protocol, oauth/revocation < oauth/keys;
-<<<<<<< ours
 	engine/authority, oauth/requestobject, oauth/dpop, oauth/keys, oauth/scope, oauth/detail < oauth/client;
 	oauth/client < oauth/access, oauth/audience;
 	oauth/access < oauth/claim, oauth/claimrequest;
-||||||| base
-	engine/authority, oauth/requestobject, oauth/dpop, oauth/keys, oauth/scope, oauth/detail < oauth/client;
-	oauth/client < oauth/access, oauth/audience;
-	oauth/access < oauth/claim;
-=======
-	engine/authority, oauth/requestobject, oauth/dpop, oauth/mtls, oauth/keys, oauth/scope, oauth/detail < oauth/client;
-	oauth/client < oauth/access, oauth/audience, oauth/workload;
-	oauth/access < oauth/claim;
->>>>>>> theirs
 	oauth/claim < oauth/token;
 	internal/samlprotocol < oauth/saml/identityprovider;
-<<<<<<< ours
 	oauth/token, oauth/audience < oauth/grants;
 	oauth/token, oauth/audience, oauth/claimrequest, oauth/saml/identityprovider < oauth/authorization;
-||||||| base
-	oauth/token, oauth/audience < oauth/grants;
-	oauth/token, oauth/audience, oauth/saml/identityprovider < oauth/authorization;
-=======
-	oauth/token, oauth/audience, oauth/workload < oauth/grants;
-	oauth/token, oauth/audience, oauth/saml/identityprovider < oauth/authorization;
->>>>>>> theirs
 	oauth/authorization < oauth/saml;
 	oauth/grants, oauth/authorization < oauth;
 	oauth, tuplestore/sqlstore < oauth/oauthtest;
@@ -109,6 +91,8 @@ const order = `
 	# A tenant moves with the rows of all modules, two of which have to refresh theirs.
 	controlplane, oauth/revocation, tuplestore/sqlstore < controlplane/transfer;
 	controlplane < controlplane/management;
+
+	internal < auditlog;
 
 	# What modules keep of a tenant's settings is one document to the tenant.
 	identity, oauth/client, controlplane < settings;
@@ -127,6 +111,7 @@ const order = `
 	api/web, identity/authn, identity/userimport < api/profile;
 	api/web, identity/scim < api/scim;
 	api/web, settings < api/settings;
+	api/web, auditlog < api/audit;
 	api/web, identity/federation/signin < api/federation;
 	api/web, identity, engine/assertions, engine/resources < api/resources;
 	api/resources < api/authzen;
@@ -135,7 +120,7 @@ const order = `
 	api/account, oauth, oauth/saml < api/oauth2;
 	api/openapi, controlplane/management < api/control;
 	api/pages, api/control < api/docs;
-	api/webhooks, api/federation, api/docs, api/console, api/scopes, api/trustedissuers, api/scim, api/settings, api/authzen, api/applications, api/oauth2 < api;
+	api/webhooks, api/federation, api/audit, api/docs, api/console, api/scopes, api/trustedissuers, api/scim, api/settings, api/authzen, api/applications, api/oauth2 < api;
 
 	# The composition of all packages, which the program and the tests of api open.
 	api, controlplane/management, engine/audit, tuplestore/leasenode, webhooks < server;
@@ -186,6 +171,7 @@ var apiMayNotImport = map[string][]string{
 	"api/trustedissuers": {"internal/eventlog", "internal/sqldb"},
 	"api/settings":       {"internal/eventlog", "internal/sqldb"},
 	"api/webhooks":       {"internal/eventlog", "internal/sqldb"},
+	"api/audit":          {"internal/eventlog", "internal/sqldb"},
 	"api/federation":     {"internal/eventlog", "internal/sqldb"},
 	"api/control":        {"internal/eventlog", "internal/sqldb"},
 	"api/console":        {"internal/eventlog", "internal/sqldb"},

@@ -65,6 +65,19 @@ func storedAssertions(t *testing.T, w *world, c *client) {
 	c.want(t, 400, "cursor_invalid", "GET", assertionsPath+"?cursor=x", nil)
 	c.want(t, 400, "validation_failed", "GET", assertionsPath+"?limit=0", nil)
 
+	// A set runs with the types as they are, or another one in its place, which is not stored.
+	run := func(name string, body any) object {
+		t.Helper()
+		return c.want(t, 200, "", "POST", assertionsPath+"/"+name+"/run", body).data()
+	}
+	equal(t, "run", run("documents", object{}), object{"sets": 1.0, "assertions": 7.0, "failed": 0.0, "failures": []any{}})
+	equal(t, "run", run("broken", object{})["failures"], []any{object{"set": "broken", "index": 0.0, "question": "may user:ann view document:d?", "expected": []any{"allowed"}, "before": []any{"denied"}, "after": []any{"denied"}}})
+	equal(t, "another", run("unsaved", object{"set": object{"tests": []any{object{"deny": []any{question(user("eve"), doc("d"))}}}}})["failed"], 0.0)
+	c.want(t, 404, "assertions_not_found", "POST", assertionsPath+"/unsaved/run", object{})
+	c.want(t, 400, "validation_failed", "POST", assertionsPath+"/documents/run", object{"set": object{"tests": []any{}}})
+	c.want(t, 400, "bulk_too_large", "POST", assertionsPath+"/documents/run", object{"set": object{"tests": slices.Repeat([]any{object{}}, 201)}})
+	c.with(w.token(t, c, w.application(t, c, "users:read"))).want(t, 403, "insufficient_scope", "POST", assertionsPath+"/documents/run", object{})
+
 	// A plan runs them with the planned types, on their own relations.
 	report := func(types ...any) object {
 		t.Helper()

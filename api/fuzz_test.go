@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"stonetown/api"
+	apiaudit "stonetown/api/audit"
 	"stonetown/api/federation"
 	"stonetown/api/oauth2"
 	"stonetown/api/people"
@@ -79,6 +80,8 @@ type noSignIns struct{ api.SignIns }
 type noSAMLKeys struct{ settings.SAMLKeys }
 
 type noSCIM struct{ scim.Service }
+
+type noAudit struct{ apiaudit.Log }
 
 type noSAML struct{ oauth2.SAML }
 
@@ -158,7 +161,7 @@ func (noOrigins) OriginAllowed(context.Context, string, string, string) (bool, e
 func newHandler(t testing.TB) (http.Handler, *everything) {
 	t.Helper()
 	e := new(everything)
-	h, err := api.New(api.Config{Engine: e, Resources: e, Assertions: noAssertions{}, Config: pipeline(t, e), Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: api.OAuth{Tokens: e}, Settings: noSettings{}, Connections: noConnections{}, SignIns: noSignIns{}, SAMLKeys: noSAMLKeys{}, SAML: noSAML{}, SCIM: noSCIM{}, Webhooks: noWebhooks{}, GeoIP: geo.None{}, CursorKey: cursorKey})
+	h, err := api.New(api.Config{Engine: e, Resources: e, Assertions: noAssertions{}, Config: pipeline(t, e), Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: api.OAuth{Tokens: e}, Settings: noSettings{}, Connections: noConnections{}, SignIns: noSignIns{}, SAMLKeys: noSAMLKeys{}, SAML: noSAML{}, SCIM: noSCIM{}, Audit: noAudit{}, Webhooks: noWebhooks{}, GeoIP: geo.None{}, CursorKey: cursorKey})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -324,7 +327,7 @@ func newRealHandler(t testing.TB) http.Handler {
 	}
 	t.Cleanup(real.Close)
 	e := new(everything)
-	h, err := api.New(api.Config{Engine: audit.Engine{Engine: real}, Resources: e, Assertions: noAssertions{}, Config: pipeline(t, e), Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: api.OAuth{Tokens: e}, Settings: noSettings{}, Connections: noConnections{}, SignIns: noSignIns{}, SAMLKeys: noSAMLKeys{}, SAML: noSAML{}, SCIM: noSCIM{}, Webhooks: noWebhooks{}, GeoIP: geo.None{}, CursorKey: cursorKey})
+	h, err := api.New(api.Config{Engine: audit.Engine{Engine: real}, Resources: e, Assertions: noAssertions{}, Config: pipeline(t, e), Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: api.OAuth{Tokens: e}, Settings: noSettings{}, Connections: noConnections{}, SignIns: noSignIns{}, SAMLKeys: noSAMLKeys{}, SAML: noSAML{}, SCIM: noSCIM{}, Audit: noAudit{}, Webhooks: noWebhooks{}, GeoIP: geo.None{}, CursorKey: cursorKey})
 	if err != nil {
 		t.Fatal(err)
 	}

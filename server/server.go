@@ -24,6 +24,7 @@ import (
 	"stonetown/api/pages"
 	"stonetown/api/people"
 	"stonetown/api/web"
+	"stonetown/auditlog"
 	"stonetown/controlplane"
 	"stonetown/controlplane/management"
 	"stonetown/engine"
@@ -360,6 +361,7 @@ func (s *Server) compose(c Config) (err error) {
 		SAMLKeys:        samlKeys,
 		SAML:            s.SAML,
 		SCIM:            scim.New(s.Users),
+		Audit:           &auditlog.Reader{Log: events},
 		ControlURL:      c.ControlURL,
 		Organizations:   s.Management,
 		CursorKey:       c.MasterKey.Derive("cursors"),

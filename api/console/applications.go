@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"stonetown/api/inprocess"
 )
@@ -13,7 +14,7 @@ const applicationsPage = "/console/applications"
 func applications(v *visit) error {
 	const title = "Applications"
 	q, typ, state := v.form("q"), v.form("type"), v.form("state")
-	data := object{"Q": q, "Type": typ, "State": state, "Types": []string{"spa", "native", "server", "m2m", "saml"}, "States": []string{"enabled", "disabled"}}
+	data := object{"Write": v.may("applications:write"), "Q": q, "Type": typ, "State": state, "Types": []string{"spa", "native", "server", "m2m", "saml"}, "States": []string{"enabled", "disabled"}}
 	filter := []string{"q", q, "type", typ, "state", state}
 	a, err := v.read(http.MethodGet, query("/api/v1/applications", append(filter, "cursor", v.form("cursor"))...), nil)
 	v.paged(data, a.Meta, applicationsPage, filter...)
@@ -43,7 +44,28 @@ func application(v *visit) error {
 		return err
 	}
 	name, _ := a["name"].(string)
-	return v.show("application.html", name, object{"Application": a, "Write": v.may("applications:write")})
+	data := object{"Application": a, "Write": v.may("applications:write"), "Claims": v.may("users:read") && v.may("resources:read"), "Relations": v.may("resources:read")}
+	if a["type"] != "saml" && v.may("resources:read") {
+		if data["Policy"], err = v.exchangePolicy(a); err != nil {
+			return err
+		}
+	}
+	return v.show("application.html", name, data)
+}
+
+// exchangePolicy returns the relations that decide about token exchanges of an application.
+func (v *visit) exchangePolicy(a object) (list []record, err error) {
+	id, _ := a["client_id"].(string)
+	answer, err := v.read(http.MethodGet, query("/api/v1/relations", "subject_type", "application", "subject_id", id, "limit", "100"), nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := decode(answer.Data, &list); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(list, func(r record) bool {
+		return !slices.Contains([]string{"application", "audience", "user"}, r.Resource.Type)
+	}), nil
 }
 
 // disableApplicationForm asks for a confirmation.

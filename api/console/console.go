@@ -34,11 +34,13 @@ import (
 //go:embed templates assets dist
 var files embed.FS
 
-// contentPolicy is the content security policy of every page, and islandPolicy what it has besides
-// on a page with an island.
+// contentPolicy is the content security policy of every page, scriptPolicy what it has besides on a
+// page with the script of the shortcut, which all pages in the console have, and islandPolicy what it
+// has besides on a page with an island.
 const (
 	contentPolicy = "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
-	islandPolicy  = "; script-src 'self'; worker-src 'self'; connect-src 'self'"
+	scriptPolicy  = "; script-src 'self'"
+	islandPolicy  = "; worker-src 'self'; connect-src 'self'"
 )
 
 // Sessions finds the sessions of browsers.
@@ -77,6 +79,7 @@ func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler
 	}
 	pages := map[string]map[string]page{
 		home:                              {"GET": overview},
+		searchPage:                        {"GET": search},
 		usersPage:                         {"GET": users},
 		usersPage + "/{user_id}":          {"GET": user},
 		usersPage + "/{user_id}/disable":  {"GET": disableForm, "POST": disable},
@@ -94,15 +97,50 @@ func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler
 		addPage:                           {"GET": addForm, "POST": add},
 		removePage:                        {"GET": removeForm, "POST": remove},
 
-		applicationsPage:                               {"GET": applications},
-		applicationsPage + "/{application_id}":         {"GET": application},
-		applicationsPage + "/{application_id}/disable": {"GET": disableApplicationForm, "POST": disableApplication},
-		applicationsPage + "/{application_id}/enable":  {"GET": application, "POST": enableApplication},
-		webhooksPage:                                  {"GET": subscriptions},
-		webhooksPage + "/{subscription_id}":           {"GET": subscription},
-		webhooksPage + "/{subscription_id}/test":      {"GET": subscription, "POST": testSubscription},
-		webhooksPage + "/{subscription_id}/replay":    {"GET": subscription, "POST": replayDeadLetter},
-		webhooksPage + "/{subscription_id}/redeliver": {"GET": subscription, "POST": redeliver},
+		applicationsPage:                                     {"GET": applications},
+		applicationsPage + "/{application_id}":               {"GET": application},
+		applicationsPage + "/{application_id}/disable":       {"GET": disableApplicationForm, "POST": disableApplication},
+		applicationsPage + "/{application_id}/enable":        {"GET": application, "POST": enableApplication},
+		applicationsPage + "/new":                            {"GET": newApplicationForm, "POST": createApplication},
+		applicationsPage + "/{application_id}/edit":          {"GET": editApplicationForm, "POST": editApplication},
+		applicationsPage + "/{application_id}/rotate-secret": {"GET": rotateApplicationSecretForm, "POST": rotateApplicationSecret},
+		applicationsPage + "/{application_id}/delete":        {"GET": deleteApplicationForm, "POST": deleteApplication},
+		applicationsPage + "/{application_id}/claims":        {"GET": claimsPage, "POST": previewClaims},
+		applicationsPage + "/{application_id}/claims/save":   {"GET": claimsPage, "POST": saveClaims},
+		webhooksPage:                                      {"GET": subscriptions},
+		webhooksPage + "/{subscription_id}":               {"GET": subscription},
+		webhooksPage + "/{subscription_id}/test":          {"GET": subscription, "POST": testSubscription},
+		webhooksPage + "/{subscription_id}/replay":        {"GET": subscription, "POST": replayDeadLetters},
+		webhooksPage + "/{subscription_id}/drop":          {"GET": dropDeadLettersForm, "POST": dropDeadLetters},
+		webhooksPage + "/new":                             {"GET": newSubscriptionForm, "POST": createSubscription},
+		webhooksPage + "/event-types":                     {"GET": eventTypes},
+		webhooksPage + "/{subscription_id}/edit":          {"GET": editSubscriptionForm, "POST": editSubscription},
+		webhooksPage + "/{subscription_id}/disable":       {"GET": disableSubscriptionForm, "POST": disableSubscription},
+		webhooksPage + "/{subscription_id}/enable":        {"GET": subscription, "POST": enableSubscription},
+		webhooksPage + "/{subscription_id}/rotate-secret": {"GET": rotateSubscriptionSecretForm, "POST": rotateSubscriptionSecret},
+		webhooksPage + "/{subscription_id}/delete":        {"GET": deleteSubscriptionForm, "POST": deleteSubscription},
+		webhooksPage + "/{subscription_id}/redeliver":     {"GET": subscription, "POST": redeliver},
+		auditPage:                                            {"GET": events},
+		auditPage + "/events.csv":                            {"GET": exportCSV},
+		auditPage + "/events.jsonl":                          {"GET": exportLines},
+		auditPage + "/{sequence}":                            {"GET": oneEvent},
+		testsPage:                                            {"GET": assertionSets, "POST": runAllSets},
+		testsPage + "/new":                                   {"GET": newSetForm, "POST": runSet},
+		testsPage + "/new/save":                              {"GET": newSetForm, "POST": saveSet},
+		testsPage + "/sets/{name}":                           {"GET": set, "POST": runSet},
+		testsPage + "/sets/{name}/save":                      {"GET": set, "POST": saveSet},
+		testsPage + "/sets/{name}/delete":                    {"GET": deleteSetForm, "POST": deleteSet},
+		connectionsPage:                                      {"GET": connections},
+		connectionsPage + "/new":                             {"GET": newConnectionForm, "POST": createConnection},
+		connectionsPage + "/{connection_id}":                 {"GET": connection},
+		connectionsPage + "/{connection_id}/edit":            {"GET": editConnectionForm, "POST": editConnection},
+		connectionsPage + "/{connection_id}/disable":         {"GET": disableConnectionForm, "POST": disableConnection},
+		connectionsPage + "/{connection_id}/enable":          {"GET": connection, "POST": enableConnection},
+		connectionsPage + "/{connection_id}/delete":          {"GET": deleteConnectionForm, "POST": deleteConnection},
+		connectionsPage + "/{connection_id}/test":            {"GET": connection, "POST": beginConnectionTest},
+		connectionsPage + "/{connection_id}/tests/{test_id}": {"GET": connectionTest},
+		connectionsPage + "/{connection_id}/mapping":         {"GET": mapping, "POST": previewMapping},
+		connectionsPage + "/{connection_id}/mapping/save":    {"GET": mapping, "POST": saveMapping},
 	}
 	routes := map[string]map[string]http.Handler{}
 	for path, methods := range pages {
@@ -113,7 +151,7 @@ func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler
 				op.MediaType = "application/x-www-form-urlencoded"
 			}
 			limit := maxForm
-			if isPage(path, modelPage) {
+			if isPage(path, modelPage) || isPage(path, testsPage) || isPage(path, connectionsPage) {
 				limit = maxModel
 			}
 			routes[path][method] = wrap(op, web.ErrorFormat{Render: h.renderError}, h.handler(p, int64(limit)))
@@ -129,6 +167,12 @@ func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler
 		routes[path] = map[string]http.Handler{http.MethodGet: wrap(op, web.ErrorFormat{Render: h.renderError}, serve)}
 	}
 	asset(home+"/assets/console.css", document.Serve)
+	shortcut, err := fs.ReadFile(files, "assets/shortcut.js")
+	if err != nil {
+		return nil, err
+	}
+	script := web.Document{Body: shortcut, MediaType: "text/javascript; charset=utf-8", CacheControl: document.CacheControl}
+	asset(home+"/assets/shortcut.js", script.Serve)
 	all, folder, err := islands()
 	if err != nil {
 		return nil, err
@@ -140,7 +184,8 @@ func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler
 	return routes, nil
 }
 
-// The largest body of a form, in bytes. In that of a model, a character of the text may have three.
+// The largest body of a form, in bytes. In those of a model, of assertions and of the metadata of
+// connections, a character of the text may have three.
 const (
 	maxForm  = 64 << 10
 	maxModel = 3 * web.MaxBody
@@ -163,10 +208,13 @@ func (h *Handlers) handler(p page, limit int64) http.Handler {
 	})
 }
 
-// secure sets the security headers of a page, which may have a script.
-func secure(h http.Header, script string) {
+// secure sets the security headers of a page, which may have scripts and an island.
+func secure(h http.Header, scripts, island bool) {
 	policy := contentPolicy
-	if script != "" {
+	if scripts {
+		policy += scriptPolicy
+	}
+	if island {
 		policy += islandPolicy
 	}
 	h.Set("Content-Security-Policy", policy)

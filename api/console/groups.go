@@ -59,17 +59,12 @@ func addMember(v *visit) error {
 	if id == "" {
 		return v.groupWith(invalid("user", "Enter the address or the id of a user."))
 	}
-	if strings.Contains(id, "@") {
-		a, err := v.call(http.MethodGet, query("/api/v1/users", "email", id), nil)
-		if err != nil {
-			return err
-		}
-		found, _ := a.Data.([]any)
-		if len(found) == 0 {
-			return v.groupWith(invalid("user", "No user has this address."))
-		}
-		u, _ := found[0].(object)
-		id, _ = u["id"].(string)
+	id, wrong, err := v.userID(id)
+	if err != nil {
+		return err
+	}
+	if wrong != nil {
+		return v.groupWith(wrong)
 	}
 	a, err := v.call(http.MethodPost, v.groupPath()+"/members", object{"user_id": id})
 	if e, ok := errors.AsType[*inprocess.Error](err); ok && (e.Status == http.StatusBadRequest || e.Code == "user_not_found") {

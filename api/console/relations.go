@@ -41,6 +41,11 @@ func (r record) Remove() string {
 	return query(removePage, "resource", r.Resource.String(), "relation", r.Relation, "subject", r.Subject.Text())
 }
 
+// Ask returns the path of the page that explains the relation.
+func (r record) Ask() string {
+	return query(accessPage, "subject", r.Subject.Text(), "action", r.Relation, "resource", r.Resource.String())
+}
+
 // findRelations lists the relations that a filter selects.
 func findRelations(v *visit) error {
 	const title = "Relations"

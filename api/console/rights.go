@@ -19,12 +19,15 @@ type area struct {
 var areas = []area{
 	{"Users", usersPage, "Find users, see their sessions and second factors, disable and enable them.", "users:read"},
 	{"Groups", groupsPage, "See groups and their scopes, and change who is a member.", "groups:read"},
-	{"Applications", applicationsPage, "See which applications get tokens, with which scopes and at which addresses; disable and enable them.", "applications:read"},
+	{"Applications", applicationsPage, "Create applications, change what they get, give them new secrets, and preview their claims.", "applications:read"},
+	{"Connections", connectionsPage, "Connect identity providers, test them, and see what their claims become.", "federation:read"},
 	{"Access", accessPage, "Ask whether a subject may do something to a resource, and see why.", "resources:read"},
 	{"Simulator", simulatorPage, "Compare an answer with what it would be with other relations, at another time or under other conditions.", "resources:read"},
 	{"Model", modelPage, "Edit the types of resources, and see what a change would do before you apply it.", "resources:read"},
 	{"Relations", relationsPage, "Find relations, add them, and see whose access changes before you remove one.", "resources:read"},
-	{"Webhooks", webhooksPage, "See the receivers of events and what was delivered to them; send events again.", "webhooks:read"},
+	{"Tests", testsPage, "Edit and run the assertions that changes of the model must keep.", "resources:read"},
+	{"Webhooks", webhooksPage, "Send events to receivers, see what was delivered to them, and send it again.", "webhooks:read"},
+	{"Audit", auditPage, "Read what has happened and who did it, follow the lineage of tokens, and export events.", "audit:read"},
 }
 
 // link is an entry of the navigation.

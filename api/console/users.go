@@ -64,8 +64,8 @@ func user(v *visit) error {
 		return err
 	}
 	id, _ := u["id"].(string)
-	data := object{"User": u, "Subject": "user:" + id, "Write": v.may("users:write"), "Groups": v.may("groups:read"), "Access": v.may("resources:read")}
-	for _, list := range []struct{ name, path string }{{"Sessions", "/sessions"}, {"Factors", "/mfa/factors"}, {"Identities", "/external-identities"}} {
+	data := object{"User": u, "Subject": "user:" + id, "Write": v.may("users:write"), "Groups": v.may("groups:read"), "ReadApplications": v.may("applications:read"), "Access": v.may("resources:read")}
+	for _, list := range []struct{ name, path string }{{"Sessions", "/sessions"}, {"Factors", "/mfa/factors"}, {"Identities", "/external-identities"}, {"Applications", "/applications"}} {
 		if data[list.name], err = v.many(v.userPath() + list.path); err != nil {
 			return err
 		}

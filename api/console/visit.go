@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/gorilla/mux"
 
@@ -133,6 +134,7 @@ type view struct {
 	Notice  string // the result of the last action
 	Calls   []string
 	Script  string // the path of the script of the island; empty: the page has none
+	Search  string // the words of a search
 	Data    any
 }
 
@@ -174,6 +176,7 @@ func (v *visit) again(name, title string, data any, e *fault) error {
 
 func (v *visit) render(status int, name string, page view) error {
 	page.Tenant, page.Home, page.Areas, page.Person = v.info.Tenant.Name, v.r.URL.Path == home, v.navigation(), v.person
+	page.Search = v.form("search")
 	if v.island != "" {
 		page.Script = v.handlers.scripts + v.island + ".js"
 	}
@@ -188,7 +191,7 @@ func (h *Handlers) write(w http.ResponseWriter, status int, name string, page vi
 	if err := h.templates[name].Execute(&b, page); err != nil {
 		return err
 	}
-	secure(w.Header(), page.Script)
+	secure(w.Header(), page.Areas != nil, page.Script != "")
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = w.Write(b.Bytes()) // an error means that the client has disconnected
@@ -320,14 +323,38 @@ var notices = map[string]string{
 
 	"app-disabled": "Application disabled.",
 	"app-enabled":  "Application enabled.",
+	"app-created":  "Application created.",
+	"app-deleted":  "Application deleted.",
+	"saved":        "Saved.",
+	"deleted":      "Deleted.",
 	"tested":       "Test event queued.",
 	"redelivered":  "Delivery queued.",
 	"replayed":     "Dead letters queued.",
+	"dropped":      "Dropped.",
+	"none":         "No dead letters were chosen.",
+
+	"connection-created":  "Connection created.",
+	"connection-disabled": "Connection disabled.",
+	"connection-enabled":  "Connection enabled.",
+	"connection-deleted":  "Connection deleted.",
+
+	"hook-disabled": "Subscription disabled.",
+	"hook-enabled":  "Subscription enabled.",
+	"hook-deleted":  "Subscription deleted.",
 }
 
 // functions are the functions of the templates.
 var functions = template.FuncMap{
 	"date": web.Date,
+	"json": indented,
+	// instant is date to the second.
+	"instant": func(text string) string {
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			return ""
+		}
+		return at.UTC().Format("2006-01-02 15:04:05 UTC")
+	},
 	"duration": func(seconds float64) string {
 		for _, unit := range []struct {
 			name    string

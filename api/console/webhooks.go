@@ -2,8 +2,10 @@ package console
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"stonetown/api/inprocess"
 )
@@ -13,7 +15,7 @@ const webhooksPage = "/console/webhooks"
 func subscriptions(v *visit) error {
 	const title = "Webhooks"
 	state := v.form("state")
-	data := object{"State": state, "States": []string{"enabled", "disabled"}}
+	data := object{"Write": v.may("webhooks:write"), "State": state, "States": []string{"enabled", "disabled"}}
 	a, err := v.read(http.MethodGet, query("/api/v1/webhooks/subscriptions", "state", state, "cursor", v.form("cursor")), nil)
 	v.paged(data, a.Meta, webhooksPage, "state", state)
 	if e, ok := errors.AsType[*inprocess.Error](err); ok && e.Status == http.StatusBadRequest {
@@ -70,13 +72,57 @@ func testSubscription(v *visit) error {
 	return v.act(v.subscriptionPath()+"/test", nil, v.subscriptionPage(), "tested")
 }
 
-// replayDeadLetter delivers a dead letter again or, without an id, all of them.
-func replayDeadLetter(v *visit) error {
+// replayDeadLetters delivers the chosen dead letters again or, with the button for all, all of them.
+func replayDeadLetters(v *visit) error {
 	body := object{}
-	if entry := v.form("entry"); entry != "" {
-		body["entry_ids"] = []string{entry}
+	if v.form("all") == "" {
+		entries := v.r.PostForm["entry"]
+		if len(entries) == 0 {
+			v.redirect(v.subscriptionPage() + "?done=none")
+			return nil
+		}
+		body["entry_ids"] = entries
 	}
 	return v.act(v.subscriptionPath()+"/dlq/replay", body, v.subscriptionPage(), "replayed")
+}
+
+// dropDeadLettersForm asks for a confirmation.
+func dropDeadLettersForm(v *visit) error {
+	if err := v.require("webhooks:write"); err != nil {
+		return err
+	}
+	entries := v.r.Form["entry"]
+	if len(entries) == 0 {
+		v.redirect(v.subscriptionPage() + "?done=none")
+		return nil
+	}
+	for _, entry := range entries {
+		v.calls = append(v.calls, call{http.MethodPost, dropPath(entry), nil})
+	}
+	title := "Drop this dead letter?"
+	if len(entries) > 1 {
+		title = fmt.Sprintf("Drop %d dead letters?", len(entries))
+	}
+	return v.show("confirm.html", title, object{
+		"Text":   "The receiver does not get the events, and they cannot be delivered again.",
+		"Button": "Drop", "Action": v.subscriptionPage() + "/drop", "Cancel": v.subscriptionPage(), "Fields": object{"entries": strings.Join(entries, " ")},
+	})
+}
+
+func dropPath(entry string) string {
+	return "/api/v1/webhooks/dlq-entries/" + url.PathEscape(entry) + "/drop"
+}
+
+func dropDeadLetters(v *visit) error {
+	for _, entry := range strings.Fields(v.form("entries")) {
+		_, err := v.call(http.MethodPost, dropPath(entry), nil)
+		// One that was dropped or delivered meanwhile needs nothing.
+		if e, ok := errors.AsType[*inprocess.Error](err); err != nil && (!ok || e.Code != "dlq_entry_not_queued") {
+			return err
+		}
+	}
+	v.redirect(v.subscriptionPage() + "?done=dropped")
+	return nil
 }
 
 // redeliver repeats a delivery.

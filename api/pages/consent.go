@@ -176,6 +176,7 @@ var meanings = map[string]message{
 	"webhooks:read": "See webhooks", "webhooks:write": "Change webhooks",
 	"settings:read": "See settings", "settings:write": "Change settings",
 	"scim:write":  "Change all users and groups by SCIM",
+	"audit:read":  "See the log of everything that happens here",
 	"saml:groups": "See your groups", "saml:attributes": "See other details about you",
 }
 

@@ -335,3 +335,33 @@ func translateAssertions(err error) *web.Error {
 	}
 	return nil
 }
+
+// RunAssertionSet runs a set with the types as they are.
+func (h *Handlers) RunAssertionSet(ctx context.Context, request RunAssertionSetRequestObject) (RunAssertionSetResponseObject, error) {
+	info := web.InfoOf(ctx)
+	var set assertions.Set
+	if given := request.Body.Set; given != nil {
+		var err error
+		if set, err = setOf(request.Name, *given); err != nil {
+			return nil, err
+		}
+	} else {
+		stored, err := h.Assertions.Get(ctx, info.Tenant.ID, request.Name)
+		if err != nil {
+			return nil, err
+		}
+		set = readSet(stored)
+	}
+	types, err := h.Engine.Types(ctx, info.Tenant.ID)
+	if err != nil {
+		return nil, err
+	}
+	one := func(yield func(assertions.Set, error) bool) { yield(set, nil) }
+	report, err := assertions.Judge(ctx, one, types, types, func(do func() error) error {
+		return h.Engine.Heavy(ctx, info.Tenant.ID, do)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return RunAssertionSet200JSONResponse{Body: AssertionRun{Data: reportOf(report), Meta: Meta{RequestID: info.RequestID}}}, nil
+}

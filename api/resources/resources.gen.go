@@ -317,6 +317,18 @@ type AssertionReport struct {
 	Unreadable []string `json:"unreadable,omitempty"`
 }
 
+// AssertionRun defines model for AssertionRun.
+type AssertionRun struct {
+	// Data The stored assertions with the planned types. Nothing is run if the types do not change.
+	Data AssertionReport `json:"data"`
+	Meta Meta            `json:"meta"`
+}
+
+// AssertionRunInput defines model for AssertionRunInput.
+type AssertionRunInput struct {
+	Set *AssertionSetInput `json:"set,omitempty"`
+}
+
 // AssertionSet defines model for AssertionSet.
 type AssertionSet struct {
 	// Assertions How many there are in the set.
@@ -2274,6 +2286,9 @@ type CreateRelationParams struct {
 // PutAssertionSetJSONRequestBody defines body for PutAssertionSet for application/json ContentType.
 type PutAssertionSetJSONRequestBody = AssertionSetInput
 
+// RunAssertionSetJSONRequestBody defines body for RunAssertionSet for application/json ContentType.
+type RunAssertionSetJSONRequestBody = AssertionRunInput
+
 // PutResourceTypeJSONRequestBody defines body for PutResourceType for application/json ContentType.
 type PutResourceTypeJSONRequestBody = ResourceTypeInput
 
@@ -2351,6 +2366,9 @@ type ServerInterface interface {
 	// PutAssertionSet Store assertions, or replace them
 	// (PUT /api/v1/assertions/{name})
 	PutAssertionSet(w http.ResponseWriter, r *http.Request, name AssertionSetInPath, params PutAssertionSetParams)
+	// RunAssertionSet Run assertions with the types as they are
+	// (POST /api/v1/assertions/{name}/run)
+	RunAssertionSet(w http.ResponseWriter, r *http.Request, name AssertionSetInPath)
 	// DeleteRelations Delete direct relations by a filter
 	// (DELETE /api/v1/relations)
 	DeleteRelations(w http.ResponseWriter, r *http.Request, params DeleteRelationsParams)
@@ -2621,6 +2639,32 @@ func (siw *ServerInterfaceWrapper) PutAssertionSet(w http.ResponseWriter, r *htt
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.PutAssertionSet(w, r, name, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RunAssertionSet operation middleware
+func (siw *ServerInterfaceWrapper) RunAssertionSet(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "name" -------------
+	var name AssertionSetInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "name", mux.Vars(r)["name"], &name, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "name", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RunAssertionSet(w, r, name)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -4035,6 +4079,8 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 
 	r.HandleFunc(options.BaseURL+"/api/v1/assertions/{name}", wrapper.PutAssertionSet).Methods(http.MethodPut)
 
+	r.HandleFunc(options.BaseURL+"/api/v1/assertions/{name}/run", wrapper.RunAssertionSet).Methods(http.MethodPost)
+
 	r.HandleFunc(options.BaseURL+"/api/v1/relations", wrapper.DeleteRelations).Methods(http.MethodDelete)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/relations", wrapper.FindRelations).Methods(http.MethodGet)
@@ -4194,6 +4240,25 @@ func (response PutAssertionSet201JSONResponse) VisitPutAssertionSetResponse(w ht
 
 	w.Header().Set("Location", response.Headers.Location)
 	return web.WriteJSON(w, 201, response.Body)
+}
+
+type RunAssertionSetRequestObject struct {
+	Name AssertionSetInPath
+	Body *RunAssertionSetJSONRequestBody
+}
+
+// RunAssertionSetResponseObject is one of the successful responses.
+type RunAssertionSetResponseObject interface {
+	VisitRunAssertionSetResponse(w http.ResponseWriter) error
+}
+
+type RunAssertionSet200JSONResponse struct {
+	Body AssertionRun
+}
+
+func (response RunAssertionSet200JSONResponse) VisitRunAssertionSetResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
 }
 
 type DeleteRelationsRequestObject struct {
@@ -4806,6 +4871,9 @@ type StrictServerInterface interface {
 	// PutAssertionSet Store assertions, or replace them
 	// (PUT /api/v1/assertions/{name})
 	PutAssertionSet(ctx context.Context, request PutAssertionSetRequestObject) (PutAssertionSetResponseObject, error)
+	// RunAssertionSet Run assertions with the types as they are
+	// (POST /api/v1/assertions/{name}/run)
+	RunAssertionSet(ctx context.Context, request RunAssertionSetRequestObject) (RunAssertionSetResponseObject, error)
 	// DeleteRelations Delete direct relations by a filter
 	// (DELETE /api/v1/relations)
 	DeleteRelations(ctx context.Context, request DeleteRelationsRequestObject) (DeleteRelationsResponseObject, error)
@@ -4965,6 +5033,24 @@ func (sh *strictHandler) PutAssertionSet(w http.ResponseWriter, r *http.Request,
 	response, err := sh.ssi.PutAssertionSet(r.Context(), request)
 	if err == nil {
 		err = response.VisitPutAssertionSetResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) RunAssertionSet(w http.ResponseWriter, r *http.Request, name AssertionSetInPath) {
+	var request RunAssertionSetRequestObject
+	request.Name = name
+	var body RunAssertionSetJSONRequestBody
+	if err := web.DecodeJSON(w, r, &body); err != nil {
+		sh.fail(w, r, err)
+		return
+	}
+	request.Body = &body
+	response, err := sh.ssi.RunAssertionSet(r.Context(), request)
+	if err == nil {
+		err = response.VisitRunAssertionSetResponse(w)
 	}
 	if err != nil {
 		sh.fail(w, r, err)

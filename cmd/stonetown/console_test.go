@@ -282,6 +282,7 @@ func TestConsole(t *testing.T) {
 		}
 		b.press("Enable")
 		b.says("Application enabled.")
+		manageApplications(b, server, c)
 	})
 
 	t.Run("Webhooks", func(t *testing.T) {
@@ -329,12 +330,21 @@ func TestConsole(t *testing.T) {
 		server.call(t, c, "POST", "webhooks/subscriptions/"+id+"/disable", "", 200)
 		until("subscription_disabled")
 		b.at(page, "Shop")
-		server.call(t, c, "POST", "webhooks/subscriptions/"+id+"/enable", "", 200)
+		b.press("Enable")
+		b.says("Subscription enabled.")
 		fails.Store(false)
-		b.press("Deliver all again")
+		b.press("Deliver chosen again")
+		b.says("No dead letters were chosen.")
+		b.put("entry", "yes")
+		b.press("Deliver chosen again")
 		b.says("Dead letters queued.")
 		until("None.")
+		manageWebhooks(b, server, c, receiver.URL, &fails)
 	})
+
+	t.Run("Connections", func(t *testing.T) { manageConnections(b.in(t), server, c, group) })
+
+	t.Run("Audit", func(t *testing.T) { readAudit(b.in(t), server, c, ann) })
 
 	t.Run("Access", func(t *testing.T) {
 		b := b.in(t)
@@ -615,6 +625,8 @@ func TestConsole(t *testing.T) {
 		}
 	})
 
+	t.Run("Tests", func(t *testing.T) { runAssertions(b.in(t), server, c) })
+
 	// With its script, the page compares while one types, and draws the types.
 	t.Run("Model with a script", func(t *testing.T) {
 		b := b.in(t)
@@ -782,6 +794,8 @@ func TestConsole(t *testing.T) {
 		b.press("Fold")
 		b.do(chromedp.WaitNotPresent(chromedp.Search(`//*[@class="tools"]//*[starts-with(text(), "5052 boxes")]`)))
 	})
+
+	t.Run("Search", func(t *testing.T) { searchEverything(b.in(t), server, c) })
 
 	t.Run("by keyboard", func(t *testing.T) {
 		b := b.in(t)

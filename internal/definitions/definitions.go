@@ -68,6 +68,29 @@ func expanded(node *yaml.Node, sizes map[*yaml.Node]int) (size int, ok bool) {
 }
 
 func appendYAML(list *[]Definition, text []byte) error {
+	return eachDocument(text, func(document json.RawMessage) error { return appendDefinitions(list, jsontext.Value(document)) })
+}
+
+// JSON returns a document that is written in YAML or JSON as JSON.
+func JSON(text []byte) (document json.RawMessage, err error) {
+	if json.Valid(text) {
+		return text, nil
+	}
+	err = eachDocument(text, func(d json.RawMessage) error {
+		if document != nil {
+			return errors.New("the YAML has more than one document")
+		}
+		document = d
+		return nil
+	})
+	if err == nil && document == nil {
+		err = errors.New("it is empty")
+	}
+	return document, err
+}
+
+// eachDocument calls fn with each document of a YAML text that is not empty, as JSON.
+func eachDocument(text []byte, fn func(json.RawMessage) error) error {
 	for decoder := yaml.NewDecoder(bytes.NewReader(text)); ; {
 		var node yaml.Node
 		if err := decoder.Decode(&node); errors.Is(err, io.EOF) {
@@ -89,7 +112,7 @@ func appendYAML(list *[]Definition, text []byte) error {
 		if err != nil {
 			return errors.New("the YAML has a key that is not text, or a number that JSON does not have")
 		}
-		if err := appendDefinitions(list, converted); err != nil {
+		if err := fn(converted); err != nil {
 			return err
 		}
 	}

@@ -21,6 +21,7 @@ var Builtin = []string{
 	"webhooks:read", "webhooks:write",
 	"settings:read", "settings:write",
 	"scim:write",
+	"audit:read",
 }
 
 // Administrative are the built-in scopes that not every user has.

@@ -1,0 +1,461 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// put sets the value of a field that may be hidden by the size of the screen, as one types it.
+func (b inspector) put(pairs ...string) {
+	b.Helper()
+	for i := 0; i < len(pairs); i += 2 {
+		if !ask(b.browser, chromedp.Evaluate[bool](fmt.Sprintf(`(e => { if (e) { if (e.type == "checkbox") e.checked = %[2]q == "yes"; else e.value = %[2]q } return e !== null })(document.querySelector('main [name=%[1]q]:not([type=hidden])'))`, pairs[i], pairs[i+1]))) {
+			b.Fatalf("the page has no field %s", pairs[i])
+		}
+	}
+}
+
+// value returns the value of a field.
+func (b inspector) value(name string) string {
+	b.Helper()
+	return ask(b.browser, chromedp.Evaluate[string](fmt.Sprintf(`document.querySelector('main [name=%q]:not([type=hidden])').value`, name)))
+}
+
+// manageApplications creates, changes and deletes applications in the console.
+func manageApplications(b inspector, server *running, c credentials) {
+	b.Helper()
+	const hostile = `</textarea><script>alert(1)</script>'"&`
+	b.open("/console/applications")
+	b.press("New application")
+	b.at("/console/applications/new", "New application")
+	b.press("Web application")
+	b.do(chromedp.WaitVisible(chromedp.CSS("[name=redirect_uris]")))
+	b.put("name", "Books", "description", hostile, "redirect_uris", "https://books.example.com/back\nhttp://books.example.com/back", "allowed_scopes", "openid\nprofile", "first_party", "no", "audience", "https://books.example.com")
+	b.press("Create")
+	b.refused("redirect_uris")
+	b.at("/console/applications/new", "New application")
+	if got := b.value("description"); got != hostile {
+		b.Errorf("the form has forgotten what was typed: %q", got)
+	}
+	b.put("redirect_uris", "https://books.example.com/back", "allowed_scopes", "openid\nprofil")
+	b.press("Create")
+	b.refused("allowed_scopes")
+	b.put("allowed_scopes", "openid\nprofile")
+	b.press("Create")
+	b.at("/console/applications/new", "Application created")
+	secret := b.text("#secret")
+	id := strings.TrimPrefix(ask(b.browser, chromedp.Evaluate[string](`[...document.links].find(e => e.textContent == "I have saved it").getAttribute("href")`)), "/console/applications/")
+	page := "/console/applications/" + id
+	read := func() map[string]any { return server.call(b.T, c, "GET", "applications/"+id, "", 200) }
+	if a := read(); a["first_party"] != false || a["description"] != hostile || a["audience"] != "https://books.example.com" || !strings.HasPrefix(secret, "cs_") {
+		b.Errorf("created: %v, %s", a, secret)
+	}
+	b.press("I have saved it")
+	b.at(page, "Books")
+	if text := b.text("main"); strings.Contains(text, secret) {
+		b.Error("the secret is shown again")
+	}
+
+	// Only what was changed is sent, and not over the change of another person.
+	b.press("Edit")
+	b.at(page+"/edit", "Edit Books")
+	b.curl(server.token(c))
+	b.put("access_token_ttl_s", "soon")
+	b.press("Save")
+	b.refused("access_token_ttl_s")
+	b.put("access_token_ttl_s", "5")
+	b.press("Save")
+	b.says("between 60 and 86400")
+	b.refused("access_token_ttl_s")
+	b.at(page+"/edit", "Edit Books")
+	server.call(b.T, c, "PATCH", "applications/"+id, `{"tags":["by another"]}`, 200)
+	b.put("access_token_ttl_s", "600", "token_exchange/enabled", "yes", "token_exchange/allowed_audiences", "https://api.example.com", "token_exchange/act_as/enabled", "yes")
+	b.press("Save")
+	b.says("This was changed meanwhile.")
+	b.put("tags", "by another\nbooks")
+	b.press("Save")
+	b.says("Saved.")
+	a := read()
+	if a["access_token_ttl_s"] != 600.0 || fmt.Sprint(a["tags"]) != "[by another books]" || a["description"] != hostile || fmt.Sprint(a["token_exchange"]) != "map[act_as:map[allowed_subject_types:[user] enabled:true] allowed_audiences:[https://api.example.com] enabled:true require_client_authentication:true subject_tokens:any]" {
+		b.Errorf("saved: %v", a)
+	}
+
+	// The exchange policy is the relations that decide.
+	b.at(page, "Books")
+	for _, relation := range []string{"exchange", "exchanger", "act_as_user"} {
+		if got := b.text("section:has(#exchange) tbody"); !strings.Contains(got, relation) {
+			b.Errorf("the policy lacks %s:\n%s", relation, got)
+		}
+	}
+	b.curl(server.token(c))
+	b.do(chromedp.Click(chromedp.Search(`//a[starts-with(@aria-label, "Why is ") and contains(@aria-label, "exchanger")]`)))
+	b.says("✓ Allowed")
+	b.open(page)
+	b.do(chromedp.Click(chromedp.Search(`//a[contains(., "its own audience")]`)))
+	b.browser.at("/console/relations", "Relations")
+
+	b.open(page)
+	b.press("Edit and preview")
+	b.at(page+"/claims", "Claims of Books")
+	b.put("claims", `[{"name": "roles"`)
+	b.press("Save")
+	b.refused("claims")
+	b.put("claims", `[{"name": "nick", "where": ["id_token"], "scope": "profile", "source": {"attribute": "name"}}, {"name": "team", "where": ["userinfo"], "scope": "openid", "source": {"attribute": "attributes.team"}}]`, "user", "nobody@example.com")
+	b.press("Preview")
+	b.refused("user")
+	b.put("user", "ann@example.com")
+	b.press("Preview")
+	b.says("Left out")
+	b.at(page+"/claims", "Claims of Books")
+	if got := b.text("main section"); !strings.Contains(got, `"nick": "Ann `) || !strings.Contains(got, "value_missing") {
+		b.Errorf("the preview is %s", got)
+	}
+	if claims := read()["claims"].([]any); len(claims) != 0 {
+		b.Errorf("a preview has stored %v", claims)
+	}
+	if answers := b.curl(server.token(c)); answers[len(answers)-1]["data"].(map[string]any)["id_token"].(map[string]any)["nick"] == nil {
+		b.Errorf("the command answers %v", answers)
+	}
+	b.press("Save")
+	b.says("Saved.")
+	if claims := read()["claims"].([]any); len(claims) != 2 {
+		b.Errorf("the claims are %v", claims)
+	}
+
+	b.open(page + "/rotate-secret")
+	b.at(page+"/rotate-secret", "New secret for Books")
+	b.put("previous", "0")
+	b.press("Create a new secret")
+	b.at(page+"/rotate-secret", "New secret")
+	if rotated := b.text("#secret"); rotated == secret || !strings.HasPrefix(rotated, "cs_") {
+		b.Errorf("the new secret is %q", rotated)
+	}
+	b.press("I have saved it")
+	b.press("Delete")
+	b.at(page+"/delete", "Delete Books?")
+	b.press("Delete")
+	b.says("Application deleted.")
+	server.call(b.T, c, "GET", "applications/"+id, "", 404)
+
+	// A type without a secret, and one that speaks SAML.
+	for typ, fields := range map[string][]string{
+		"Native application": {"name", "Phone", "redirect_uris", "com.example.phone:/back"},
+		"SAML service provider": {
+			"name", "Payroll", "entity_id", "https://payroll.example.com/saml", "acs_url", "https://payroll.example.com/acs", "attribute_statements", `[{"name": "mail", "value": "email"}]`,
+		},
+	} {
+		b.open("/console/applications/new")
+		b.press(typ)
+		b.do(chromedp.WaitVisible(chromedp.CSS("[name=name]")))
+		b.put(fields...)
+		b.press("Create")
+		b.says("Application created.")
+		b.accessible(typ)
+		b.picture("console-applications", typ)
+		b.press("Edit")
+		b.do(chromedp.WaitVisible(chromedp.CSS("[name=name]")))
+		b.accessible(typ)
+		b.press("Save")
+		b.says("Saved.")
+	}
+}
+
+// manageWebhooks creates, changes and deletes subscriptions in the console.
+func manageWebhooks(b inspector, server *running, c credentials, receiver string, fails *atomic.Bool) {
+	b.Helper()
+	const hostile = `</pre><script>alert(1)</script>'"&`
+	b.open("/console/webhooks")
+	b.press("Types of events")
+	b.at("/console/webhooks/event-types", "Types of events")
+	b.says("user.created")
+	b.curl(server.token(c))
+	b.open("/console/webhooks")
+	b.press("New subscription")
+	b.at("/console/webhooks/new", "New subscription")
+	b.put("name", "Books", "description", hostile, "url", "books.example.com", "events", "book.*", "owners", `[{"type": "user", "id": "ann"}]`)
+	b.press("Create")
+	b.refused("url")
+	b.put("url", receiver)
+	b.press("Create")
+	b.refused("events")
+	b.at("/console/webhooks/new", "New subscription")
+	b.put("events", "group.*\n\ntest.ping", "visible_to", "all")
+	b.press("Create")
+	b.refused("visible_to")
+	b.put("visible_to", "")
+	b.press("Create")
+	b.at("/console/webhooks/new", "Subscription created")
+	secret := b.text("#secret")
+	b.press("I have saved it")
+	b.says("Send a test event")
+	page := strings.TrimPrefix(ask(b.browser, chromedp.Location()), b.base)
+	id := strings.TrimPrefix(page, "/console/webhooks/")
+	read := func() map[string]any { return server.call(b.T, c, "GET", "webhooks/subscriptions/"+id, "", 200) }
+	if s := read(); fmt.Sprint(s["events"], s["owners"]) != "[group.* test.ping] [map[id:ann type:user]]" || s["description"] != hostile || !strings.HasPrefix(secret, "whsec_") {
+		b.Errorf("created: %v", s)
+	}
+
+	b.press("Edit")
+	b.at(page+"/edit", "Edit Books")
+	b.curl(server.token(c))
+	b.put("owners", "", "description", "", "visible_to", `{"subject": {"type": "user", "id": "ann"}, "action": "view"}`)
+	b.press("Save")
+	b.says("Saved.")
+	if s := read(); fmt.Sprint(s["events"], s["owners"], s["visible_to"]) != "[group.* test.ping] [] map[action:view subject:map[id:ann type:user]]" {
+		b.Errorf("saved: %v", s)
+	}
+	b.press("New secret")
+	b.at(page+"/rotate-secret", "New secret for Books")
+	b.put("previous", "3600")
+	b.press("Create a new secret")
+	b.says("The old secret is valid until ")
+	if rotated := b.text("#secret"); rotated == secret || !strings.HasPrefix(rotated, "whsec_") {
+		b.Errorf("the new secret is %q", rotated)
+	}
+	b.press("I have saved it")
+	b.says("the previous one signs, too")
+
+	// Dead letters are dropped after a question.
+	fails.Store(true)
+	for range 2 {
+		b.press("Send a test event")
+		b.says("Test event queued.")
+	}
+	b.press("Disable")
+	b.at(page+"/disable", "Disable Books?")
+	b.press("Disable")
+	b.says("Subscription disabled.")
+	for deadline := time.Now().Add(pagePatience); ask(b.browser, chromedp.Evaluate[int](`document.querySelectorAll("[name=entry]").length`)) != 2; b.open(page) {
+		if time.Now().After(deadline) {
+			b.Fatalf("the page has not two dead letters:\n%s", b.text("main"))
+		}
+	}
+	b.at(page, "Books")
+	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelectorAll("[name=entry]").forEach(e => e.checked = true)`))
+	b.press("Drop chosen")
+	b.at(page+"/drop", "Drop 2 dead letters?")
+	b.press("Drop")
+	b.says("Dropped.")
+	b.says("None.")
+	fails.Store(false)
+	b.press("Delete")
+	b.at(page+"/delete", "Delete Books?")
+	b.press("Delete")
+	b.says("Subscription deleted.")
+	server.call(b.T, c, "GET", "webhooks/subscriptions/"+id, "", 404)
+}
+
+// readAudit finds events in the console.
+func readAudit(b inspector, server *running, c credentials, userID string) {
+	b.Helper()
+	b.open("/console/audit")
+	b.at("/console/audit", "Audit")
+	b.fill("since", "yesterday")
+	b.press("Find")
+	b.refused("since")
+	b.at("/console/audit", "Audit")
+	b.fill("since", "", "type", "user.created", "about", userID)
+	b.press("Find")
+	b.says("JSON lines")
+	if got := b.curl(server.token(c))[0]["data"].([]any); len(got) != 1 {
+		b.Errorf("the command lists %v", got)
+	}
+	b.press("user.created")
+	b.do(chromedp.WaitVisible(chromedp.CSS("#data")))
+	page := strings.TrimPrefix(ask(b.browser, chromedp.Location()), b.base)
+	b.at(page, "user.created")
+	b.curl(server.token(c))
+	b.press(userID)
+	b.at("/console/audit", "Audit")
+	b.fill("about", "nothing")
+	b.press("Find")
+	b.says("No events match")
+}
+
+// runAssertions stores and runs assertions in the console.
+func runAssertions(b inspector, server *running, c credentials) {
+	b.Helper()
+	b.open("/console/tests")
+	b.press("New assertions")
+	b.at("/console/tests/new", "New assertions")
+	b.put("text", "tests: [")
+	b.press("Run")
+	b.refused("text")
+	b.put("text", "tests: []")
+	b.press("Run")
+	b.refused("text")
+	b.at("/console/tests/new", "New assertions")
+	const text = `relations:
+  - {resource: {type: folder, external_id: f}, relation: owner, subject: {type: user, id: "<script>"}}
+tests:
+  - name: owners
+    allow:
+      - {subject: {type: user, id: "<script>"}, action: view, resource: {type: folder, external_id: f}}
+      - {subject: {type: user, id: eve}, action: view, resource: {type: folder, external_id: f}}
+`
+	b.put("text", text)
+	b.press("Run")
+	b.says("✗ 1 of 2 fail")
+	b.at("/console/tests/new", "New assertions")
+	b.curl(server.token(c))
+	b.put("name", "Bad Name")
+	b.press("Save")
+	b.refused("name")
+	b.put("name", "folders")
+	b.press("Save")
+	b.at("/console/tests/sets/folders", "folders")
+	b.says("Saved.")
+	if got := b.value("text"); !strings.Contains(got, "<script>") {
+		b.Errorf("the text is %s", got)
+	}
+	b.curl(server.token(c))
+	b.open("/console/tests")
+	b.press("Run all")
+	b.says("✗ 1 of 2 fail")
+	b.at("/console/tests", "Tests")
+	b.press("folders")
+	b.browser.at("/console/tests/sets/folders", "folders")
+	b.put("text", strings.Replace(text, "      - {subject: {type: user, id: eve}", "    deny:\n      - {subject: {type: user, id: eve}", 1))
+	b.press("Run")
+	b.says("✓ All 2 hold")
+	b.press("Save")
+	b.says("Saved.")
+	b.press("Delete")
+	b.at("/console/tests/sets/folders/delete", "Delete folders?")
+	b.press("Delete")
+	b.says("Deleted.")
+	server.call(b.T, c, "GET", "assertions/folders", "", 404)
+}
+
+// manageConnections connects identity providers in the console.
+func manageConnections(b inspector, server *running, c credentials, groupID string) {
+	b.Helper()
+	b.open("/console/connections")
+	b.press("New connection")
+	b.at("/console/connections/new", "New connection")
+	b.press("GitHub")
+	b.do(chromedp.WaitVisible(chromedp.CSS("[name=slug]")))
+	b.put("slug", "Git Hub", "name", "GitHub <script>", "client_id", "id", "client_secret", "hidden secret")
+	b.press("Create")
+	b.refused("slug")
+	b.at("/console/connections/new", "New connection")
+	if b.value("client_secret") != "" {
+		b.Error("the form shows the secret again")
+	}
+	b.put("slug", "github", "client_secret", "hidden secret", "group_mapping", "[")
+	b.press("Create")
+	b.refused("group_mapping")
+	b.put("client_secret", "hidden secret", "group_mapping", fmt.Sprintf(`[{"value": "staff", "group_id": %q}]`, groupID), "jit_provisioning", "no")
+	b.press("Create")
+	b.says("Connection created.")
+	page := strings.TrimPrefix(strings.Split(ask(b.browser, chromedp.Location()), "?")[0], b.base)
+	id := strings.TrimPrefix(page, "/console/connections/")
+	read := func() map[string]any { return server.call(b.T, c, "GET", "federation/connections/"+id, "", 200) }
+	if got := read(); got["jit_provisioning"] != false || got["link_policy"] != "always_prompt" || got["client_secret_set"] != true {
+		b.Errorf("created: %v", got)
+	}
+	b.at(page, "GitHub <script>")
+	b.says("/federation/github/callback")
+	b.curl(server.token(c))
+	b.press("Edit")
+	b.at(page+"/edit", "Edit GitHub <script>")
+	b.curl(server.token(c))
+	b.put("name", "GitHub", "domains", "example.com")
+	b.press("Save")
+	b.says("Saved.")
+	if got := read(); got["name"] != "GitHub" || fmt.Sprint(got["domains"]) != "[example.com]" || got["client_secret_set"] != true {
+		b.Errorf("saved: %v", got)
+	}
+
+	b.press("Edit and preview")
+	b.at(page+"/mapping", "Mapping of GitHub")
+	b.put("attribute_mapping", `{"attributes.team": "$.team", "name": "team"}`, "claims", `{"team": "x"}`)
+	b.press("Preview")
+	b.refused("attribute_mapping")
+	b.put("attribute_mapping", `{"attributes.team": "$.team", "name": "$.title"}`, "claims", "x")
+	b.press("Preview")
+	b.refused("claims")
+	b.put("claims", `{"team": "<script>", "email": "ann@example.com", "groups": ["staff"]}`)
+	b.press("Preview")
+	b.says("Profile")
+	b.at(page+"/mapping", "Mapping of GitHub")
+	if got := b.text("main section"); !strings.Contains(got, `"team": "<script>"`) {
+		b.Errorf("the preview is %s", got)
+	}
+	b.curl(server.token(c))
+	b.press("Save")
+	b.says("Saved.")
+	b.put("attribute_mapping", `{"attributes.team": "$.team"}`)
+	b.press("Save")
+	b.says("Saved.")
+	if got := read()["attribute_mapping"]; fmt.Sprint(got) != "map[attributes.team:$.team]" {
+		b.Errorf("the mapping is %v", got)
+	}
+
+	b.open(page)
+	b.press("Test")
+	b.at(page+"/test", "Test of the connection")
+	b.press("See the report")
+	b.says("The test is pending.")
+	b.accessible("report")
+	b.curl(server.token(c))
+	b.press("Back to the connection")
+	b.press("Disable")
+	b.at(page+"/disable", "Disable GitHub?")
+	b.press("Disable")
+	b.says("Connection disabled.")
+	b.press("Enable")
+	b.says("Connection enabled.")
+	b.press("Delete")
+	b.at(page+"/delete", "Delete GitHub?")
+	b.press("Delete")
+	b.says("Connection deleted.")
+	b.at("/console/connections", "Connections")
+	for _, provider := range []string{"OpenID Connect", "SAML 2.0"} {
+		b.open("/console/connections/new")
+		b.press(provider)
+		b.do(chromedp.WaitVisible(chromedp.CSS("[name=slug]")))
+		b.accessible(provider)
+		b.picture("console-connections", provider)
+	}
+}
+
+// searchEverything finds users, groups, resources and pages, without scripts and by the shortcut.
+func searchEverything(b inspector, server *running, c credentials) {
+	b.Helper()
+	find := func(words string) string {
+		b.Helper()
+		b.do(chromedp.Focus(chromedp.CSS("#everything")), chromedp.Evaluate[chromedp.Void](`document.querySelector("#everything").value = ""`), chromedp.KeyEvent(words+kb.Enter))
+		b.do(chromedp.WaitVisible(chromedp.CSS(fmt.Sprintf(`#everything[value=%q]`, words))))
+		return b.text("main")
+	}
+	b.open("/console/search")
+	b.at("/console/search", "Search")
+	for words, want := range map[string]string{"ann@": "ann@example.com", "readers": "Readers", "2026": "folder:2026", "folder:2026": "folder:2026", "second factors": "Users", "nothing at all": "Nothing is found."} {
+		if got := find(words); !strings.Contains(got, want) {
+			b.Errorf("%q finds\n%s", words, got)
+		}
+	}
+	find("bob")
+	b.at("/console/search", "Search")
+	b.curl(server.token(c))
+	b.press("bob@example.com")
+	b.says("Last sign-in")
+	find(strings.Repeat("é", 200)) // too many bytes
+	b.refused("search")
+	b.accessible("search")
+
+	b.scripts(true)
+	defer b.scripts(false)
+	b.open("/console/groups")
+	b.browser.at("/console/groups", "Groups")
+	b.do(chromedp.KeyEvent("k", chromedp.KeyModifiers(chromedp.ModifierCtrl)), chromedp.WaitVisible(chromedp.CSS("#everything:focus")))
+	b.keys("readers" + kb.Enter)
+	b.browser.at("/console/search", "Search")
+	b.inspected("/console/search")
+}
