@@ -20,8 +20,9 @@ export interface paths {
          *     relations that are written to it. A definition that would make existing
          *     relations meaningless is refused with `resource_type_in_use`.
          *
-         *     The types `user`, `application`, `group`, `scope`, `audience` and
-         *     `webhook_subscription` exist in every tenant and cannot be defined.
+         *     The types `user`, `application`, `group`, `scope`, `audience`,
+         *     `webhook_subscription` and `workload_identity` exist in every tenant and
+         *     cannot be defined.
          */
         post: operations["putResourceType"];
         delete?: never;
@@ -202,6 +203,33 @@ export interface paths {
         post?: never;
         /** Delete stored assertions */
         delete: operations["deleteAssertionSet"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/assertions/{name}/run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The name of the assertions.
+                 * @example documents
+                 */
+                name: components["parameters"]["AssertionSetInPath"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run assertions with the types as they are
+         * @description Runs the stored set or, with `set`, another one in its place, which is not stored. In the report,
+         *     `before` and `after` are the same.
+         */
+        post: operations["runAssertionSet"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1356,6 +1384,62 @@ export interface paths {
         head?: never;
         /** Change a scope */
         patch: operations["patchScope"];
+        trace?: never;
+    };
+    "/api/v1/trusted-issuers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the trusted issuers of the tenant by their address */
+        get: operations["listTrustedIssuers"];
+        put?: never;
+        /**
+         * Trust an issuer
+         * @description A workload of the issuer gets a token of an application by the grant `jwt-bearer` (RFC
+         *     7523), if a workload identity of that application names it. A tenant has at most 100
+         *     trusted issuers.
+         */
+        post: operations["createTrustedIssuer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/trusted-issuers/{issuer_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The trusted issuer's id.
+                 * @example iss_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                issuer_id: components["parameters"]["TrustedIssuerInPath"];
+            };
+            cookie?: never;
+        };
+        /** Read a trusted issuer */
+        get: operations["getTrustedIssuer"];
+        put?: never;
+        post?: never;
+        /**
+         * Delete a trusted issuer
+         * @description One that a workload identity names cannot be deleted. Disable it instead, or remove the
+         *     workload identities first.
+         */
+        delete: operations["deleteTrustedIssuer"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a trusted issuer
+         * @description Absent members stay as they are, and null is the default. A change of what is trusted
+         *     requires the scopes that the applications hold whose workload identities name the issuer.
+         */
+        patch: operations["patchTrustedIssuer"];
         trace?: never;
     };
     "/api/v1/auth/flows/{flow_id}": {
@@ -3497,6 +3581,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/audit/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List events, newest first
+         * @description Events are kept for the retention of the deployment, 90 days by default. A request reads at most
+         *     5,000 of them, so a page can have fewer events than its limit, or none, and a cursor all the same.
+         */
+        get: operations["listAuditEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/audit/events/{sequence}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The sequence of the event.
+                 * @example 7
+                 */
+                sequence: string;
+            };
+            cookie?: never;
+        };
+        /** Read an event */
+        get: operations["getAuditEvent"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/saml/idp/metadata": {
         parameters: {
             query?: never;
@@ -3679,6 +3807,15 @@ export interface paths {
          *     or that has an actor (`actor_token`); it never has more
          *     scopes than the subject's token, and never expires later. Relations of the
          *     engine decide which exchanges are permitted. Every exchange, allowed or denied, is in the audit log.
+         *
+         *     A workload gets a token of an application with a token of a trusted issuer (`assertion`,
+         *     RFC 7523), without client authentication, if a workload identity of the application names
+         *     it (`grant_type` is `urn:ietf:params:oauth:grant-type:jwt-bearer`). The token is as for
+         *     client credentials and expires no later than the assertion.
+         *
+         *     On servers that get the certificates of clients, a client authenticates by that of the
+         *     connection (RFC 8705), and the tokens of an application with
+         *     `tls_client_certificate_bound_access_tokens` are bound to it.
          *
          *     With a DPoP proof (RFC 9449) the access token is bound to the proof's key
          *     (`token_type` is `DPoP`, its claim `cnf` names the key), and so is the refresh token
@@ -7064,14 +7201,24 @@ export interface webhooks {
                      *           "require_pkce": true,
                      *           "dpop_bound_access_tokens": false,
                      *           "require_dpop_nonce": false,
+                     *           "tls_client_certificate_bound_access_tokens": false,
+                     *           "tls_client_auth_subject_dn": null,
+                     *           "tls_client_auth_san_dns": null,
+                     *           "tls_client_auth_san_uri": null,
+                     *           "tls_client_auth_san_ip": null,
+                     *           "tls_client_auth_san_email": null,
                      *           "id_token_signed_response_alg": "ES256",
                      *           "authorization_signed_response_alg": "ES256",
                      *           "introspection_signed_response_alg": "ES256",
+                     *           "userinfo_signed_response_alg": null,
+                     *           "token_endpoint_auth_signing_alg": null,
+                     *           "request_uris": [],
                      *           "request_object_signing_alg": null,
                      *           "require_signed_request_object": false,
                      *           "group_scopes": "all",
                      *           "introspect_all": false,
                      *           "claims": [],
+                     *           "workload_identities": [],
                      *           "grant_types": [
                      *             "client_credentials"
                      *           ],
@@ -7211,14 +7358,24 @@ export interface webhooks {
                      *           "require_pkce": true,
                      *           "dpop_bound_access_tokens": false,
                      *           "require_dpop_nonce": false,
+                     *           "tls_client_certificate_bound_access_tokens": false,
+                     *           "tls_client_auth_subject_dn": null,
+                     *           "tls_client_auth_san_dns": null,
+                     *           "tls_client_auth_san_uri": null,
+                     *           "tls_client_auth_san_ip": null,
+                     *           "tls_client_auth_san_email": null,
                      *           "id_token_signed_response_alg": "ES256",
                      *           "authorization_signed_response_alg": "ES256",
                      *           "introspection_signed_response_alg": "ES256",
+                     *           "userinfo_signed_response_alg": null,
+                     *           "token_endpoint_auth_signing_alg": null,
+                     *           "request_uris": [],
                      *           "request_object_signing_alg": null,
                      *           "require_signed_request_object": false,
                      *           "group_scopes": "all",
                      *           "introspect_all": false,
                      *           "claims": [],
+                     *           "workload_identities": [],
                      *           "grant_types": [
                      *             "client_credentials"
                      *           ],
@@ -7364,14 +7521,24 @@ export interface webhooks {
                      *           "require_pkce": true,
                      *           "dpop_bound_access_tokens": false,
                      *           "require_dpop_nonce": false,
+                     *           "tls_client_certificate_bound_access_tokens": false,
+                     *           "tls_client_auth_subject_dn": null,
+                     *           "tls_client_auth_san_dns": null,
+                     *           "tls_client_auth_san_uri": null,
+                     *           "tls_client_auth_san_ip": null,
+                     *           "tls_client_auth_san_email": null,
                      *           "id_token_signed_response_alg": "ES256",
                      *           "authorization_signed_response_alg": "ES256",
                      *           "introspection_signed_response_alg": "ES256",
+                     *           "userinfo_signed_response_alg": null,
+                     *           "token_endpoint_auth_signing_alg": null,
+                     *           "request_uris": [],
                      *           "request_object_signing_alg": null,
                      *           "require_signed_request_object": false,
                      *           "group_scopes": "all",
                      *           "introspect_all": false,
                      *           "claims": [],
+                     *           "workload_identities": [],
                      *           "grant_types": [
                      *             "client_credentials"
                      *           ],
@@ -7517,14 +7684,24 @@ export interface webhooks {
                      *           "require_pkce": true,
                      *           "dpop_bound_access_tokens": false,
                      *           "require_dpop_nonce": false,
+                     *           "tls_client_certificate_bound_access_tokens": false,
+                     *           "tls_client_auth_subject_dn": null,
+                     *           "tls_client_auth_san_dns": null,
+                     *           "tls_client_auth_san_uri": null,
+                     *           "tls_client_auth_san_ip": null,
+                     *           "tls_client_auth_san_email": null,
                      *           "id_token_signed_response_alg": "ES256",
                      *           "authorization_signed_response_alg": "ES256",
                      *           "introspection_signed_response_alg": "ES256",
+                     *           "userinfo_signed_response_alg": null,
+                     *           "token_endpoint_auth_signing_alg": null,
+                     *           "request_uris": [],
                      *           "request_object_signing_alg": null,
                      *           "require_signed_request_object": false,
                      *           "group_scopes": "all",
                      *           "introspect_all": false,
                      *           "claims": [],
+                     *           "workload_identities": [],
                      *           "grant_types": [
                      *             "client_credentials"
                      *           ],
@@ -10101,6 +10278,9 @@ export interface webhooks {
                      *         "scopes": [
                      *           "openid",
                      *           "reports:read"
+                     *         ],
+                     *         "claims": [
+                     *           "picture"
                      *         ]
                      *       }
                      *     }
@@ -10191,6 +10371,9 @@ export interface webhooks {
                      *         "scopes": [
                      *           "openid",
                      *           "reports:read"
+                     *         ],
+                     *         "claims": [
+                     *           "picture"
                      *         ]
                      *       }
                      *     }
@@ -10585,6 +10768,381 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "token.workload_exchanged": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A workload got a token of an application with a token of a trusted issuer. */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The HMAC-SHA-256 of the body in hexadecimal. Its key is the signing secret as displayed, with `whsec_`. The timestamp is not signed; prefer `webhook-signature`. */
+                    "X-Service-Signature": components["parameters"]["WebhookSignature"];
+                    /** @description The time of the attempt, in Unix seconds. Refuse a request that is older than 5 minutes. */
+                    "X-Service-Timestamp": components["parameters"]["WebhookTimestamp"];
+                    /** @description As `X-Service-Signature`, by the previous secret, while it is valid after a rotation. */
+                    "X-Service-Signature-Previous"?: components["parameters"]["WebhookSignaturePrevious"];
+                    /** @description The `event_id` of the body (Standard Webhooks). */
+                    "webhook-id": components["parameters"]["StandardWebhookId"];
+                    /** @description As `X-Service-Timestamp` (Standard Webhooks). */
+                    "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
+                    /**
+                     * @description `v1,` and the HMAC-SHA-256, in base64, of `webhook-id`, `webhook-timestamp` and the body,
+                     *     joined by periods (Standard Webhooks). Its key is the part of the signing secret after
+                     *     `whsec_`, decoded from base64. After a rotation there are two, separated by a space, while
+                     *     the previous secret is valid.
+                     */
+                    "webhook-signature": components["parameters"]["StandardWebhookSignature"];
+                    /** @description The `event_type` of the body. */
+                    "X-Service-Event": components["parameters"]["WebhookEvent"];
+                    /** @description The id of the delivery, equal in all of its attempts. A replay is another delivery. */
+                    "X-Service-Delivery": components["parameters"]["WebhookDelivery"];
+                    /** @description The number of the attempt. */
+                    "X-Service-Attempt": components["parameters"]["WebhookAttempt"];
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    /**
+                     * @example {
+                     *       "event_id": "evt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *       "event_type": "token.workload_exchanged",
+                     *       "api_version": "v1",
+                     *       "occurred_at": "2026-11-20T19:27:00.123Z",
+                     *       "sequence": 7,
+                     *       "tenant": {
+                     *         "id": "tnt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *         "slug": "acme"
+                     *       },
+                     *       "actor": {
+                     *         "type": "application",
+                     *         "id": "client_3q7v2m5x4r6t2w7a2c3d4e5f6k"
+                     *       },
+                     *       "data": {
+                     *         "application": {
+                     *           "id": "app_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *           "client_id": "client_3q7v2m5x4r6t2w7a2c3d4e5f6k"
+                     *         },
+                     *         "trusted_issuer": {
+                     *           "id": "iss_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *           "issuer": "https://token.actions.githubusercontent.com"
+                     *         },
+                     *         "subject": "repo:acme/reports:ref:refs/heads/main",
+                     *         "jti": "4c1f2d9e",
+                     *         "new_jti": "tok_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *         "granted": {
+                     *           "audience": [
+                     *             "https://acme.example.com"
+                     *           ],
+                     *           "scope": "resources:read"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EventEnvelope"] & {
+                        /** @constant */
+                        event_type?: "token.workload_exchanged";
+                        data?: components["schemas"]["EventTokenWorkloadExchanged"] | components["schemas"]["EventTruncated"];
+                    };
+                };
+            };
+            responses: {
+                "2XX": components["responses"]["WebhookReceived"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "trusted_issuer.created": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A trusted issuer was created. */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The HMAC-SHA-256 of the body in hexadecimal. Its key is the signing secret as displayed, with `whsec_`. The timestamp is not signed; prefer `webhook-signature`. */
+                    "X-Service-Signature": components["parameters"]["WebhookSignature"];
+                    /** @description The time of the attempt, in Unix seconds. Refuse a request that is older than 5 minutes. */
+                    "X-Service-Timestamp": components["parameters"]["WebhookTimestamp"];
+                    /** @description As `X-Service-Signature`, by the previous secret, while it is valid after a rotation. */
+                    "X-Service-Signature-Previous"?: components["parameters"]["WebhookSignaturePrevious"];
+                    /** @description The `event_id` of the body (Standard Webhooks). */
+                    "webhook-id": components["parameters"]["StandardWebhookId"];
+                    /** @description As `X-Service-Timestamp` (Standard Webhooks). */
+                    "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
+                    /**
+                     * @description `v1,` and the HMAC-SHA-256, in base64, of `webhook-id`, `webhook-timestamp` and the body,
+                     *     joined by periods (Standard Webhooks). Its key is the part of the signing secret after
+                     *     `whsec_`, decoded from base64. After a rotation there are two, separated by a space, while
+                     *     the previous secret is valid.
+                     */
+                    "webhook-signature": components["parameters"]["StandardWebhookSignature"];
+                    /** @description The `event_type` of the body. */
+                    "X-Service-Event": components["parameters"]["WebhookEvent"];
+                    /** @description The id of the delivery, equal in all of its attempts. A replay is another delivery. */
+                    "X-Service-Delivery": components["parameters"]["WebhookDelivery"];
+                    /** @description The number of the attempt. */
+                    "X-Service-Attempt": components["parameters"]["WebhookAttempt"];
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    /**
+                     * @example {
+                     *       "event_id": "evt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *       "event_type": "trusted_issuer.created",
+                     *       "api_version": "v1",
+                     *       "occurred_at": "2026-11-20T19:27:00.123Z",
+                     *       "sequence": 7,
+                     *       "tenant": {
+                     *         "id": "tnt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *         "slug": "acme"
+                     *       },
+                     *       "actor": {
+                     *         "type": "application",
+                     *         "id": "client_3q7v2m5x4r6t2w7a2c3d4e5f6k"
+                     *       },
+                     *       "data": {
+                     *         "trusted_issuer": {
+                     *           "id": "iss_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *           "issuer": "https://token.actions.githubusercontent.com",
+                     *           "description": "GitHub Actions",
+                     *           "enabled": true,
+                     *           "jwks": null,
+                     *           "jwks_uri": null,
+                     *           "audience": null,
+                     *           "signing_algs": [
+                     *             "RS256"
+                     *           ],
+                     *           "max_lifetime_s": 900,
+                     *           "single_use": true,
+                     *           "created_at": "2026-11-20T19:27:00.123Z",
+                     *           "updated_at": "2026-11-20T19:27:00.123Z"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EventEnvelope"] & {
+                        /** @constant */
+                        event_type?: "trusted_issuer.created";
+                        data?: components["schemas"]["EventTrustedIssuer"] | components["schemas"]["EventTruncated"];
+                    };
+                };
+            };
+            responses: {
+                "2XX": components["responses"]["WebhookReceived"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "trusted_issuer.updated": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A trusted issuer changed. */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The HMAC-SHA-256 of the body in hexadecimal. Its key is the signing secret as displayed, with `whsec_`. The timestamp is not signed; prefer `webhook-signature`. */
+                    "X-Service-Signature": components["parameters"]["WebhookSignature"];
+                    /** @description The time of the attempt, in Unix seconds. Refuse a request that is older than 5 minutes. */
+                    "X-Service-Timestamp": components["parameters"]["WebhookTimestamp"];
+                    /** @description As `X-Service-Signature`, by the previous secret, while it is valid after a rotation. */
+                    "X-Service-Signature-Previous"?: components["parameters"]["WebhookSignaturePrevious"];
+                    /** @description The `event_id` of the body (Standard Webhooks). */
+                    "webhook-id": components["parameters"]["StandardWebhookId"];
+                    /** @description As `X-Service-Timestamp` (Standard Webhooks). */
+                    "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
+                    /**
+                     * @description `v1,` and the HMAC-SHA-256, in base64, of `webhook-id`, `webhook-timestamp` and the body,
+                     *     joined by periods (Standard Webhooks). Its key is the part of the signing secret after
+                     *     `whsec_`, decoded from base64. After a rotation there are two, separated by a space, while
+                     *     the previous secret is valid.
+                     */
+                    "webhook-signature": components["parameters"]["StandardWebhookSignature"];
+                    /** @description The `event_type` of the body. */
+                    "X-Service-Event": components["parameters"]["WebhookEvent"];
+                    /** @description The id of the delivery, equal in all of its attempts. A replay is another delivery. */
+                    "X-Service-Delivery": components["parameters"]["WebhookDelivery"];
+                    /** @description The number of the attempt. */
+                    "X-Service-Attempt": components["parameters"]["WebhookAttempt"];
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    /**
+                     * @example {
+                     *       "event_id": "evt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *       "event_type": "trusted_issuer.updated",
+                     *       "api_version": "v1",
+                     *       "occurred_at": "2026-11-20T19:27:00.123Z",
+                     *       "sequence": 7,
+                     *       "tenant": {
+                     *         "id": "tnt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *         "slug": "acme"
+                     *       },
+                     *       "actor": {
+                     *         "type": "application",
+                     *         "id": "client_3q7v2m5x4r6t2w7a2c3d4e5f6k"
+                     *       },
+                     *       "data": {
+                     *         "trusted_issuer": {
+                     *           "id": "iss_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *           "issuer": "https://token.actions.githubusercontent.com",
+                     *           "description": "GitHub Actions",
+                     *           "enabled": true,
+                     *           "jwks": null,
+                     *           "jwks_uri": null,
+                     *           "audience": null,
+                     *           "signing_algs": [
+                     *             "RS256"
+                     *           ],
+                     *           "max_lifetime_s": 900,
+                     *           "single_use": true,
+                     *           "created_at": "2026-11-20T19:27:00.123Z",
+                     *           "updated_at": "2026-11-20T19:27:00.123Z"
+                     *         },
+                     *         "changes": {
+                     *           "max_lifetime_s": [
+                     *             3600,
+                     *             900
+                     *           ]
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EventEnvelope"] & {
+                        /** @constant */
+                        event_type?: "trusted_issuer.updated";
+                        data?: components["schemas"]["EventTrustedIssuerChanged"] | components["schemas"]["EventTruncated"];
+                    };
+                };
+            };
+            responses: {
+                "2XX": components["responses"]["WebhookReceived"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "trusted_issuer.deleted": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A trusted issuer was deleted. */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The HMAC-SHA-256 of the body in hexadecimal. Its key is the signing secret as displayed, with `whsec_`. The timestamp is not signed; prefer `webhook-signature`. */
+                    "X-Service-Signature": components["parameters"]["WebhookSignature"];
+                    /** @description The time of the attempt, in Unix seconds. Refuse a request that is older than 5 minutes. */
+                    "X-Service-Timestamp": components["parameters"]["WebhookTimestamp"];
+                    /** @description As `X-Service-Signature`, by the previous secret, while it is valid after a rotation. */
+                    "X-Service-Signature-Previous"?: components["parameters"]["WebhookSignaturePrevious"];
+                    /** @description The `event_id` of the body (Standard Webhooks). */
+                    "webhook-id": components["parameters"]["StandardWebhookId"];
+                    /** @description As `X-Service-Timestamp` (Standard Webhooks). */
+                    "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
+                    /**
+                     * @description `v1,` and the HMAC-SHA-256, in base64, of `webhook-id`, `webhook-timestamp` and the body,
+                     *     joined by periods (Standard Webhooks). Its key is the part of the signing secret after
+                     *     `whsec_`, decoded from base64. After a rotation there are two, separated by a space, while
+                     *     the previous secret is valid.
+                     */
+                    "webhook-signature": components["parameters"]["StandardWebhookSignature"];
+                    /** @description The `event_type` of the body. */
+                    "X-Service-Event": components["parameters"]["WebhookEvent"];
+                    /** @description The id of the delivery, equal in all of its attempts. A replay is another delivery. */
+                    "X-Service-Delivery": components["parameters"]["WebhookDelivery"];
+                    /** @description The number of the attempt. */
+                    "X-Service-Attempt": components["parameters"]["WebhookAttempt"];
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    /**
+                     * @example {
+                     *       "event_id": "evt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *       "event_type": "trusted_issuer.deleted",
+                     *       "api_version": "v1",
+                     *       "occurred_at": "2026-11-20T19:27:00.123Z",
+                     *       "sequence": 7,
+                     *       "tenant": {
+                     *         "id": "tnt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *         "slug": "acme"
+                     *       },
+                     *       "actor": {
+                     *         "type": "application",
+                     *         "id": "client_3q7v2m5x4r6t2w7a2c3d4e5f6k"
+                     *       },
+                     *       "data": {
+                     *         "trusted_issuer": {
+                     *           "id": "iss_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *           "issuer": "https://token.actions.githubusercontent.com"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EventEnvelope"] & {
+                        /** @constant */
+                        event_type?: "trusted_issuer.deleted";
+                        data?: components["schemas"]["EventTrustedIssuerReference"] | components["schemas"]["EventTruncated"];
+                    };
+                };
+            };
+            responses: {
+                "2XX": components["responses"]["WebhookReceived"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "scope.created": {
         parameters: {
             query?: never;
@@ -10922,6 +11480,7 @@ export interface webhooks {
                      *           },
                      *           "require_verified_email": true,
                      *           "dcr_mode": "off",
+                     *           "dcr_require_pkce": true,
                      *           "client_id_documents": "off",
                      *           "client_id_document_hosts": [],
                      *           "require_state": true,
@@ -12655,6 +13214,8 @@ export interface components {
                 scope_descriptions: {
                     [key: string]: string;
                 };
+                /** @description The claims about the user that the application asks for by their names, beside those of the scopes (OpenID Connect Core §5.5). */
+                claims: string[];
                 /** @description The actions on resources that the application asks for (RFC 9396). */
                 authorization_details: components["schemas"]["AuthorizationDetail"][];
                 prompt: string[];
@@ -12672,6 +13233,8 @@ export interface components {
             decision: string;
             /** @description What is allowed of that which is asked for; all of it by default. */
             scopes?: string[];
+            /** @description What is allowed of the `claims` that are asked for; by default all of them, or none if `scopes` is present. */
+            claims?: string[];
         };
         FlowInput: {
             flow_id: string;
@@ -12733,6 +13296,8 @@ export interface components {
             first_party: boolean;
             /** @description What the user has let it have. */
             scopes: string[];
+            /** @description The claims that the user has let it have beside those of the scopes. */
+            claims: string[];
             created_at: components["schemas"]["Timestamp"];
             last_authorized_at: components["schemas"]["Timestamp"];
         };
@@ -12779,13 +13344,13 @@ export interface components {
             access_token_signing_alg: string;
             tags: string[];
             token_exchange: components["schemas"]["TokenExchange"];
-            /** @description `default` or, for the types `server` and `m2m`, `fapi2`: the FAPI 2.0 Security Profile, with `private_key_jwt`, pushed requests, PKCE, tokens bound to a key (DPoP), signatures with `ES256`, `PS256` or `EdDSA` only, redirect URIs with https, and refresh tokens that are not replaced. It sets these fields where the request does not, and refuses changes that contradict it (`locked`). */
+            /** @description `default` or, for the types `server` and `m2m`, `fapi2`: the FAPI 2.0 Security Profile, with `private_key_jwt` or mutual TLS, pushed requests, PKCE, tokens bound to a key (DPoP) or a certificate, signatures with `ES256`, `PS256` or `EdDSA` only, redirect URIs with https, and refresh tokens that are not replaced. It sets these fields where the request does not, and refuses changes that contradict it (`locked`). */
             profile: string;
             /** @description An https URL of a picture. */
             logo_uri: string | null;
             /** @description Whether it is one of your own, whose users are not asked for consent. True by default. */
             first_party: boolean;
-            /** @description How it authenticates: `client_secret_basic` or `client_secret_post`, which are both accepted of either, or `private_key_jwt` (RFC 7523), which has no secret: the one that was there ends with the change, and the change back calls for a new one (`rotate-secret`); `none` for `spa`, `native` and `saml`. */
+            /** @description How it authenticates: `client_secret_basic` or `client_secret_post`, which are both accepted of either, or `private_key_jwt` (RFC 7523), which has no secret: the one that was there ends with the change, and the change back calls for a new one (`rotate-secret`), or on servers that get the certificates of clients `tls_client_auth` or `self_signed_tls_client_auth` (RFC 8705), the latter with certificates in `x5c` of its keys; `none` for `spa`, `native` and `saml`. */
             token_endpoint_auth_method: string;
             /** @description The keys it signs with, as a JWK set of 1 to 20 public keys of the types RSA (2048 to 8192 bits), EC (P-256) or OKP (Ed25519), which have a `kid` each if they are several. `private_key_jwt` takes this or `jwks_uri`, and there cannot be both. */
             jwks: Record<string, never> | null;
@@ -12809,12 +13374,30 @@ export interface components {
             dpop_bound_access_tokens: boolean;
             /** @description Whether DPoP proofs need a nonce of this server (RFC 9449): those of requests for tokens at once, those of the API with tokens that are issued from then on. Without a valid one the answer is `use_dpop_nonce`, with the nonce in `DPoP-Nonce`. */
             require_dpop_nonce: boolean;
+            /** @description Whether its access tokens, and the refresh tokens of a public client, are bound to the certificate of the TLS connection (RFC 8705). Only on servers that get the certificates of clients. Cannot be combined with `dpop_bound_access_tokens`. */
+            tls_client_certificate_bound_access_tokens: boolean;
+            /** @description The subject of its certificate (RFC 4514), for `tls_client_auth`, which needs this or one of the following. */
+            tls_client_auth_subject_dn: string | null;
+            /** @description A DNS name of its certificate. */
+            tls_client_auth_san_dns: string | null;
+            /** @description A URI of its certificate, such as a SPIFFE ID. */
+            tls_client_auth_san_uri: string | null;
+            /** @description An IP address of its certificate. */
+            tls_client_auth_san_ip: string | null;
+            /** @description An e-mail address of its certificate. */
+            tls_client_auth_san_email: string | null;
             /** @description The algorithm of its ID tokens and logout tokens: `ES256`, the default, `RS256`, which some libraries expect and which is the default of clients that register themselves, `PS256` or `EdDSA` (Ed25519). */
             id_token_signed_response_alg: string;
             /** @description The algorithm of responses to its authorization requests that are JWTs (`response_mode=jwt`): `ES256`, the default, `RS256`, the default of clients that register themselves, `PS256` or `EdDSA`. */
             authorization_signed_response_alg: string;
             /** @description The algorithm of introspection responses to it that are JWTs (RFC 9701); as `authorization_signed_response_alg`. */
             introspection_signed_response_alg: string;
+            /** @description The algorithm of responses of the UserInfo endpoint to it, which are then JWTs (OpenID Connect Core §5.3.2): `ES256`, `RS256`, `PS256` or `EdDSA`; null, the default: they are JSON. */
+            userinfo_signed_response_alg: string | null;
+            /** @description The algorithm of the assertions by which it authenticates (`private_key_jwt`): `RS256`, `PS256`, `ES256` or `EdDSA`; null, the default: any of these. */
+            token_endpoint_auth_signing_alg: string | null;
+            /** @description The addresses from which its request objects are fetched (OpenID Connect Core §6.2), at most 20, each https and of at most 512 characters. A fragment of 43 characters is the SHA-256 of the content in base64url. */
+            request_uris: string[];
             /** @description The algorithm of its request objects (RFC 9101): `RS256`, `PS256`, `ES256` or `EdDSA`; null, the default: any of these. */
             request_object_signing_alg: string | null;
             /** @description Whether its authorization requests have to be request objects that it signs (RFC 9101) with a key of `jwks` or `jwks_uri`. False by default. */
@@ -12825,6 +13408,8 @@ export interface components {
             introspect_all: boolean;
             /** @description Claims that its tokens and the UserInfo endpoint have beside those of the protocols, at most 20. Of one token they have at most 4,096 bytes of JSON in their order, and lists at most 200 entries: a claim beyond that, or that cannot be decided, is left out as a whole, and the preview says why. Each one names a `scope` if the application is not `first_party`. Type `saml` has none. */
             claims: components["schemas"]["ApplicationClaim"][];
+            /** @description Workloads that get tokens of the application with the tokens of a trusted issuer (RFC 7523), at most 20. For the types `m2m` and `server`; none with the profile `fapi2`. A new one requires the scopes that the application holds. */
+            workload_identities: components["schemas"]["WorkloadIdentity"][];
             /** @description Of `saml`. Its name in SAML. */
             entity_id?: string;
             /** @description Of `saml`. Where assertions are posted to. */
@@ -12878,7 +13463,7 @@ export interface components {
                  */
                 last_used_at: string | null;
             };
-            /** @description Of a new `m2m` or `server` application, this once; absent with `private_key_jwt`. */
+            /** @description Of a new `m2m` or `server` application, this once; absent with `private_key_jwt` and certificates. */
             client_secret?: string;
         };
         /** @description What an application may exchange tokens for (RFC 8693). */
@@ -12985,13 +13570,13 @@ export interface components {
                 /** @description Which tokens it may exchange: `any` of the tenant, by default, or its `own`, which were issued to it or name it as audience. */
                 subject_tokens?: string;
             };
-            /** @description `default` or, for the types `server` and `m2m`, `fapi2`: the FAPI 2.0 Security Profile, with `private_key_jwt`, pushed requests, PKCE, tokens bound to a key (DPoP), signatures with `ES256`, `PS256` or `EdDSA` only, redirect URIs with https, and refresh tokens that are not replaced. It sets these fields where the request does not, and refuses changes that contradict it (`locked`). */
+            /** @description `default` or, for the types `server` and `m2m`, `fapi2`: the FAPI 2.0 Security Profile, with `private_key_jwt` or mutual TLS, pushed requests, PKCE, tokens bound to a key (DPoP) or a certificate, signatures with `ES256`, `PS256` or `EdDSA` only, redirect URIs with https, and refresh tokens that are not replaced. It sets these fields where the request does not, and refuses changes that contradict it (`locked`). */
             profile?: string;
             /** @description An https URL of a picture. */
             logo_uri?: string | null;
             /** @description Whether it is one of your own, whose users are not asked for consent. True by default. */
             first_party?: boolean;
-            /** @description How it authenticates: `client_secret_basic` or `client_secret_post`, which are both accepted of either, or `private_key_jwt` (RFC 7523), which has no secret: the one that was there ends with the change, and the change back calls for a new one (`rotate-secret`); `none` for `spa`, `native` and `saml`. */
+            /** @description How it authenticates: `client_secret_basic` or `client_secret_post`, which are both accepted of either, or `private_key_jwt` (RFC 7523), which has no secret: the one that was there ends with the change, and the change back calls for a new one (`rotate-secret`), or on servers that get the certificates of clients `tls_client_auth` or `self_signed_tls_client_auth` (RFC 8705), the latter with certificates in `x5c` of its keys; `none` for `spa`, `native` and `saml`. */
             token_endpoint_auth_method?: string;
             /** @description The keys it signs with, as a JWK set of 1 to 20 public keys of the types RSA (2048 to 8192 bits), EC (P-256) or OKP (Ed25519), which have a `kid` each if they are several. `private_key_jwt` takes this or `jwks_uri`, and there cannot be both. */
             jwks?: Record<string, never> | null;
@@ -13015,12 +13600,30 @@ export interface components {
             dpop_bound_access_tokens?: boolean;
             /** @description Whether DPoP proofs need a nonce of this server (RFC 9449): those of requests for tokens at once, those of the API with tokens that are issued from then on. Without a valid one the answer is `use_dpop_nonce`, with the nonce in `DPoP-Nonce`. */
             require_dpop_nonce?: boolean;
+            /** @description Whether its access tokens, and the refresh tokens of a public client, are bound to the certificate of the TLS connection (RFC 8705). Only on servers that get the certificates of clients. Cannot be combined with `dpop_bound_access_tokens`. */
+            tls_client_certificate_bound_access_tokens?: boolean;
+            /** @description The subject of its certificate (RFC 4514), for `tls_client_auth`, which needs this or one of the following. */
+            tls_client_auth_subject_dn?: string;
+            /** @description A DNS name of its certificate. */
+            tls_client_auth_san_dns?: string;
+            /** @description A URI of its certificate, such as a SPIFFE ID. */
+            tls_client_auth_san_uri?: string;
+            /** @description An IP address of its certificate. */
+            tls_client_auth_san_ip?: string;
+            /** @description An e-mail address of its certificate. */
+            tls_client_auth_san_email?: string;
             /** @description The algorithm of its ID tokens and logout tokens: `ES256`, the default, `RS256`, which some libraries expect and which is the default of clients that register themselves, `PS256` or `EdDSA` (Ed25519). */
             id_token_signed_response_alg?: string;
             /** @description The algorithm of responses to its authorization requests that are JWTs (`response_mode=jwt`): `ES256`, the default, `RS256`, the default of clients that register themselves, `PS256` or `EdDSA`. */
             authorization_signed_response_alg?: string;
             /** @description The algorithm of introspection responses to it that are JWTs (RFC 9701); as `authorization_signed_response_alg`. */
             introspection_signed_response_alg?: string;
+            /** @description The algorithm of responses of the UserInfo endpoint to it, which are then JWTs (OpenID Connect Core §5.3.2): `ES256`, `RS256`, `PS256` or `EdDSA`; null, the default: they are JSON. */
+            userinfo_signed_response_alg?: string | null;
+            /** @description The algorithm of the assertions by which it authenticates (`private_key_jwt`): `RS256`, `PS256`, `ES256` or `EdDSA`; null, the default: any of these. */
+            token_endpoint_auth_signing_alg?: string | null;
+            /** @description The addresses from which its request objects are fetched (OpenID Connect Core §6.2), at most 20, each https and of at most 512 characters. A fragment of 43 characters is the SHA-256 of the content in base64url. */
+            request_uris?: string[];
             /** @description The algorithm of its request objects (RFC 9101): `RS256`, `PS256`, `ES256` or `EdDSA`; null, the default: any of these. */
             request_object_signing_alg?: string | null;
             /** @description Whether its authorization requests have to be request objects that it signs (RFC 9101) with a key of `jwks` or `jwks_uri`. False by default. */
@@ -13031,6 +13634,8 @@ export interface components {
             introspect_all?: boolean;
             /** @description Claims that its tokens and the UserInfo endpoint have beside those of the protocols, at most 20. Of one token they have at most 4,096 bytes of JSON in their order, and lists at most 200 entries: a claim beyond that, or that cannot be decided, is left out as a whole, and the preview says why. Each one names a `scope` if the application is not `first_party`. Type `saml` has none. */
             claims?: components["schemas"]["ApplicationClaim"][];
+            /** @description Workloads that get tokens of the application with the tokens of a trusted issuer (RFC 7523), at most 20. For the types `m2m` and `server`; none with the profile `fapi2`. A new one requires the scopes that the application holds. */
+            workload_identities?: components["schemas"]["WorkloadIdentity"][];
             /** @description Of `saml`. Its name in SAML. Required. */
             entity_id?: string;
             /** @description Of `saml`. Where assertions are posted to. Required. */
@@ -13089,13 +13694,13 @@ export interface components {
                 /** @description Which tokens it may exchange: `any` of the tenant, by default, or its `own`, which were issued to it or name it as audience. */
                 subject_tokens?: string | null;
             } | null;
-            /** @description `default` or, for the types `server` and `m2m`, `fapi2`: the FAPI 2.0 Security Profile, with `private_key_jwt`, pushed requests, PKCE, tokens bound to a key (DPoP), signatures with `ES256`, `PS256` or `EdDSA` only, redirect URIs with https, and refresh tokens that are not replaced. It sets these fields where the request does not, and refuses changes that contradict it (`locked`). */
+            /** @description `default` or, for the types `server` and `m2m`, `fapi2`: the FAPI 2.0 Security Profile, with `private_key_jwt` or mutual TLS, pushed requests, PKCE, tokens bound to a key (DPoP) or a certificate, signatures with `ES256`, `PS256` or `EdDSA` only, redirect URIs with https, and refresh tokens that are not replaced. It sets these fields where the request does not, and refuses changes that contradict it (`locked`). */
             profile?: string | null;
             /** @description An https URL of a picture. */
             logo_uri?: string | null;
             /** @description Whether it is one of your own, whose users are not asked for consent. True by default. */
             first_party?: boolean | null;
-            /** @description How it authenticates: `client_secret_basic` or `client_secret_post`, which are both accepted of either, or `private_key_jwt` (RFC 7523), which has no secret: the one that was there ends with the change, and the change back calls for a new one (`rotate-secret`); `none` for `spa`, `native` and `saml`. */
+            /** @description How it authenticates: `client_secret_basic` or `client_secret_post`, which are both accepted of either, or `private_key_jwt` (RFC 7523), which has no secret: the one that was there ends with the change, and the change back calls for a new one (`rotate-secret`), or on servers that get the certificates of clients `tls_client_auth` or `self_signed_tls_client_auth` (RFC 8705), the latter with certificates in `x5c` of its keys; `none` for `spa`, `native` and `saml`. */
             token_endpoint_auth_method?: string | null;
             /** @description The keys it signs with, as a JWK set of 1 to 20 public keys of the types RSA (2048 to 8192 bits), EC (P-256) or OKP (Ed25519), which have a `kid` each if they are several. `private_key_jwt` takes this or `jwks_uri`, and there cannot be both. */
             jwks?: Record<string, never> | null;
@@ -13119,12 +13724,30 @@ export interface components {
             dpop_bound_access_tokens?: boolean | null;
             /** @description Whether DPoP proofs need a nonce of this server (RFC 9449): those of requests for tokens at once, those of the API with tokens that are issued from then on. Without a valid one the answer is `use_dpop_nonce`, with the nonce in `DPoP-Nonce`. */
             require_dpop_nonce?: boolean | null;
+            /** @description Whether its access tokens, and the refresh tokens of a public client, are bound to the certificate of the TLS connection (RFC 8705). Only on servers that get the certificates of clients. Cannot be combined with `dpop_bound_access_tokens`. */
+            tls_client_certificate_bound_access_tokens?: boolean | null;
+            /** @description The subject of its certificate (RFC 4514), for `tls_client_auth`, which needs this or one of the following. */
+            tls_client_auth_subject_dn?: string | null;
+            /** @description A DNS name of its certificate. */
+            tls_client_auth_san_dns?: string | null;
+            /** @description A URI of its certificate, such as a SPIFFE ID. */
+            tls_client_auth_san_uri?: string | null;
+            /** @description An IP address of its certificate. */
+            tls_client_auth_san_ip?: string | null;
+            /** @description An e-mail address of its certificate. */
+            tls_client_auth_san_email?: string | null;
             /** @description The algorithm of its ID tokens and logout tokens: `ES256`, the default, `RS256`, which some libraries expect and which is the default of clients that register themselves, `PS256` or `EdDSA` (Ed25519). */
             id_token_signed_response_alg?: string | null;
             /** @description The algorithm of responses to its authorization requests that are JWTs (`response_mode=jwt`): `ES256`, the default, `RS256`, the default of clients that register themselves, `PS256` or `EdDSA`. */
             authorization_signed_response_alg?: string | null;
             /** @description The algorithm of introspection responses to it that are JWTs (RFC 9701); as `authorization_signed_response_alg`. */
             introspection_signed_response_alg?: string | null;
+            /** @description The algorithm of responses of the UserInfo endpoint to it, which are then JWTs (OpenID Connect Core §5.3.2): `ES256`, `RS256`, `PS256` or `EdDSA`; null, the default: they are JSON. */
+            userinfo_signed_response_alg?: string | null;
+            /** @description The algorithm of the assertions by which it authenticates (`private_key_jwt`): `RS256`, `PS256`, `ES256` or `EdDSA`; null, the default: any of these. */
+            token_endpoint_auth_signing_alg?: string | null;
+            /** @description The addresses from which its request objects are fetched (OpenID Connect Core §6.2), at most 20, each https and of at most 512 characters. A fragment of 43 characters is the SHA-256 of the content in base64url. */
+            request_uris?: string[] | null;
             /** @description The algorithm of its request objects (RFC 9101): `RS256`, `PS256`, `ES256` or `EdDSA`; null, the default: any of these. */
             request_object_signing_alg?: string | null;
             /** @description Whether its authorization requests have to be request objects that it signs (RFC 9101) with a key of `jwks` or `jwks_uri`. False by default. */
@@ -13135,6 +13758,8 @@ export interface components {
             introspect_all?: boolean | null;
             /** @description Claims that its tokens and the UserInfo endpoint have beside those of the protocols, at most 20. Of one token they have at most 4,096 bytes of JSON in their order, and lists at most 200 entries: a claim beyond that, or that cannot be decided, is left out as a whole, and the preview says why. Each one names a `scope` if the application is not `first_party`. Type `saml` has none. */
             claims?: components["schemas"]["ApplicationClaim"][] | null;
+            /** @description Workloads that get tokens of the application with the tokens of a trusted issuer (RFC 7523), at most 20. For the types `m2m` and `server`; none with the profile `fapi2`. A new one requires the scopes that the application holds. */
+            workload_identities?: components["schemas"]["WorkloadIdentity"][] | null;
             /** @description Of `saml`. Its name in SAML. Required. */
             entity_id?: string | null;
             /** @description Of `saml`. Where assertions are posted to. Required. */
@@ -13399,6 +14024,8 @@ export interface components {
         AuthUser: {
             id: string;
             email: string;
+            /** @description The language of the user (BCP 47); absent if it is unknown. */
+            locale?: string;
         };
         FactorChoice: {
             /** @description Backup codes have none. */
@@ -13754,6 +14381,33 @@ export interface components {
          * @enum {string}
          */
         Entitlement: "self" | "group";
+        AuditEvent: {
+            event_id: string;
+            event_type: string;
+            /** @description Increases by one with each event of the tenant. */
+            sequence: number;
+            occurred_at: components["schemas"]["Timestamp"];
+            /** @description The user or the application that made the change; null if it was the service itself, or a person who had not signed in. The id of an application is its `client_id`. */
+            actor: {
+                /** @enum {string} */
+                type: "user" | "application";
+                id: string;
+            } | null;
+            /** @description The application through which the change was made. */
+            client_id: string | null;
+            request_id: string | null;
+            client_ip: string | null;
+            /** @description Depends on `event_type`; see the section `webhooks` of this document. */
+            data: Record<string, never>;
+        };
+        AuditEventRead: {
+            data: components["schemas"]["AuditEvent"];
+            meta: components["schemas"]["Meta"];
+        };
+        AuditEventList: {
+            data: components["schemas"]["AuditEvent"][];
+            meta: components["schemas"]["ListMeta"];
+        };
         ScopeInput: {
             /** @description At most 128 characters of RFC 6749 section 3.3: printable ASCII without space, quotation mark and backslash. */
             name: string;
@@ -13774,6 +14428,89 @@ export interface components {
         ScopeList: {
             data: components["schemas"]["Scope"][];
             meta: components["schemas"]["ListMeta"];
+        };
+        TrustedIssuer: {
+            id: string;
+            /** @description The `iss` of its tokens. */
+            issuer: string;
+            /** @description Of at most 500 bytes. */
+            description: string;
+            /** @description True by default. */
+            enabled: boolean;
+            /** @description The keys of the issuer, as a JWK set. For an issuer that this server cannot reach. */
+            jwks: Record<string, never> | null;
+            /** @description An https URL on the public Internet where that set is, instead. Without both, the discovery document of the issuer has the address (`<issuer>/.well-known/openid-configuration`). Keys are fetched when they are needed, at the latest every 15 minutes, and at once, but at most once a minute, for a `kid` that is not known. */
+            jwks_uri: string | null;
+            /** @description The `aud` of its tokens, which must have no other; null, the default: the issuer of the tenant. */
+            audience: string | null;
+            /** @description The algorithms that are accepted: `RS256`, `PS256`, `ES256` and `EdDSA` by default, also `RS384`, `RS512`, `PS384`, `PS512`, `ES384` and `ES512`. */
+            signing_algs: string[];
+            /** @description The longest lifetime of its tokens, 60 to 86400; 3600 by default. */
+            max_lifetime_s: number;
+            /** @description Whether its tokens need a `jti`, each of which is accepted once. True by default. False for tokens that are presented again until they expire, such as those of Kubernetes. */
+            single_use: boolean;
+            created_at: components["schemas"]["Timestamp"];
+            updated_at: components["schemas"]["Timestamp"];
+        };
+        TrustedIssuerInput: {
+            /** @description The `iss` of its tokens, byte for byte: an absolute URL of at most 500 characters. */
+            issuer: string;
+            /** @description Of at most 500 bytes. */
+            description?: string | null;
+            /** @description True by default. */
+            enabled?: boolean | null;
+            /** @description The keys of the issuer, as a JWK set. For an issuer that this server cannot reach. */
+            jwks?: Record<string, never> | null;
+            /** @description An https URL on the public Internet where that set is, instead. Without both, the discovery document of the issuer has the address (`<issuer>/.well-known/openid-configuration`). Keys are fetched when they are needed, at the latest every 15 minutes, and at once, but at most once a minute, for a `kid` that is not known. */
+            jwks_uri?: string | null;
+            /** @description The `aud` of its tokens, which must have no other; null, the default: the issuer of the tenant. */
+            audience?: string | null;
+            /** @description The algorithms that are accepted: `RS256`, `PS256`, `ES256` and `EdDSA` by default, also `RS384`, `RS512`, `PS384`, `PS512`, `ES384` and `ES512`. */
+            signing_algs?: string[] | null;
+            /** @description The longest lifetime of its tokens, 60 to 86400; 3600 by default. */
+            max_lifetime_s?: number | null;
+            /** @description Whether its tokens need a `jti`, each of which is accepted once. True by default. False for tokens that are presented again until they expire, such as those of Kubernetes. */
+            single_use?: boolean | null;
+        };
+        TrustedIssuerPatch: {
+            /** @description Of at most 500 bytes. */
+            description?: string | null;
+            /** @description True by default. */
+            enabled?: boolean | null;
+            /** @description The keys of the issuer, as a JWK set. For an issuer that this server cannot reach. */
+            jwks?: Record<string, never> | null;
+            /** @description An https URL on the public Internet where that set is, instead. Without both, the discovery document of the issuer has the address (`<issuer>/.well-known/openid-configuration`). Keys are fetched when they are needed, at the latest every 15 minutes, and at once, but at most once a minute, for a `kid` that is not known. */
+            jwks_uri?: string | null;
+            /** @description The `aud` of its tokens, which must have no other; null, the default: the issuer of the tenant. */
+            audience?: string | null;
+            /** @description The algorithms that are accepted: `RS256`, `PS256`, `ES256` and `EdDSA` by default, also `RS384`, `RS512`, `PS384`, `PS512`, `ES384` and `ES512`. */
+            signing_algs?: string[] | null;
+            /** @description The longest lifetime of its tokens, 60 to 86400; 3600 by default. */
+            max_lifetime_s?: number | null;
+            /** @description Whether its tokens need a `jti`, each of which is accepted once. True by default. False for tokens that are presented again until they expire, such as those of Kubernetes. */
+            single_use?: boolean | null;
+            id?: components["schemas"]["Immutable"];
+            issuer?: components["schemas"]["Immutable"];
+            created_at?: components["schemas"]["Immutable"];
+        };
+        TrustedIssuerRead: {
+            data: components["schemas"]["TrustedIssuer"];
+            meta: components["schemas"]["Meta"];
+        };
+        TrustedIssuerList: {
+            data: components["schemas"]["TrustedIssuer"][];
+            meta: components["schemas"]["ListMeta"];
+        };
+        /** @description Workloads of a trusted issuer, by the `sub` of their tokens, by claims, or both. */
+        WorkloadIdentity: {
+            /** @description The id of a trusted issuer. */
+            issuer_id: string;
+            /** @description The `sub`, byte for byte. Required without claims. */
+            subject?: string;
+            /** @description Strings that the token must have, byte for byte, by the name of the claim, at most 10. A name that begins with a slash is a JSON pointer (RFC 6901) to a claim within objects, such as `/kubernetes.io/namespace`. */
+            claims?: {
+                [key: string]: string;
+            };
         };
         GroupListItem: {
             id: string;
@@ -13988,6 +14725,8 @@ export interface components {
             require_verified_email: boolean;
             /** @description Which clients may register applications at `/oauth2/register` (RFC 7591): `off`, none, and the endpoint does not exist; `initial_access_token`, clients with an access token with the scope `applications:write`; `open`, every client, at most 1,000 that registered without a token, of which those are deleted that no user has signed in to within a day. */
             dcr_mode: string;
+            /** @description Whether confidential clients that register themselves need PKCE: `require_pkce` of their applications from then on. Without it they have to send a `nonce` (RFC 9700 section 2.1.1). */
+            dcr_require_pkce: boolean;
             /** @description Whether a `client_id` may be the URL of a client ID metadata document, whose client becomes an application when a user is sent with it: `off`; `hosts`, of the hosts in `client_id_document_hosts`; `open`, of every host, at most 1,000 clients, of which those are deleted that no user has signed in to within a day. Users are asked for consent each time. */
             client_id_documents: string;
             /** @description Hosts of client ID metadata documents, in lower case, with a port unless it is 443; at most 50. */
@@ -14113,6 +14852,8 @@ export interface components {
             require_verified_email?: boolean | null;
             /** @description Default: `off`. */
             dcr_mode?: string | null;
+            /** @description Default: true. */
+            dcr_require_pkce?: boolean | null;
             /** @description Default: `off`. */
             client_id_documents?: string | null;
             /** @description Default: none. */
@@ -14408,6 +15149,13 @@ export interface components {
         };
         AssertionSetRead: {
             data: components["schemas"]["AssertionSet"];
+            meta: components["schemas"]["Meta"];
+        };
+        AssertionRunInput: {
+            set?: components["schemas"]["AssertionSetInput"];
+        };
+        AssertionRun: {
+            data: components["schemas"]["AssertionReport"];
             meta: components["schemas"]["Meta"];
         };
         /** @description The stored assertions with the planned types. Nothing is run if the types do not change. */
@@ -15491,7 +16239,7 @@ export interface components {
             identifiers: string[];
         };
         TokenInput: {
-            /** @description `client_credentials`, `authorization_code`, `refresh_token` (`refresh` is the same), `urn:ietf:params:oauth:grant-type:device_code` or `urn:ietf:params:oauth:grant-type:token-exchange`. */
+            /** @description `client_credentials`, `authorization_code`, `refresh_token` (`refresh` is the same), `urn:ietf:params:oauth:grant-type:device_code`, `urn:ietf:params:oauth:grant-type:token-exchange` or `urn:ietf:params:oauth:grant-type:jwt-bearer`. */
             grant_type: string;
             code?: string;
             /** @description As it was in the authorization request. */
@@ -15501,6 +16249,8 @@ export interface components {
             refresh_token?: string;
             /** @description RFC 8628. */
             device_code?: string;
+            /** @description A token of a trusted issuer (RFC 7523). */
+            assertion?: string;
             /** @description The token of the subject of the new token (RFC 8693). */
             subject_token?: string;
             /** @description `urn:ietf:params:oauth:token-type:` and `access_token`, `refresh_token`, `id_token` or `jwt`. */
@@ -15560,10 +16310,12 @@ export interface components {
             tid?: string;
             /** @enum {string} */
             acr?: "aal1" | "aal2";
-            /** @description The key to which the token is bound; each use requires a proof of the key (RFC 9449). */
+            /** @description The key to which the token is bound, of which each use requires a proof (RFC 9449), or the certificate, with which each use requires a connection (RFC 8705). One member. */
             cnf?: {
-                /** @description Its thumbprint (RFC 7638). */
-                jkt: string;
+                /** @description The thumbprint of the key (RFC 7638). */
+                jkt?: string;
+                /** @description The thumbprint of the certificate. */
+                "x5t#S256"?: string;
             };
             /** @description The actor, and the actors before (RFC 8693, section 4.1). */
             act?: {
@@ -15607,7 +16359,7 @@ export interface components {
             software_statement?: string | null;
             /** @description Required unless `grant_types` is there without `authorization_code`. By the rules of applications' `redirect_uris`. */
             redirect_uris?: string[] | null;
-            /** @description `client_secret_basic`, by default, `client_secret_post`, `private_key_jwt` or `none`. */
+            /** @description `client_secret_basic`, by default, `client_secret_post`, `private_key_jwt`, `none` or, on servers that get the certificates of clients, `tls_client_auth` or `self_signed_tls_client_auth`. */
             token_endpoint_auth_method?: string | null;
             /** @description Of `authorization_code`, by default alone, `refresh_token` and, but for the type `spa`, `urn:ietf:params:oauth:grant-type:device_code`. The client can use no others, and gets no refresh tokens without `refresh_token`. */
             grant_types?: string[] | null;
@@ -15640,9 +16392,20 @@ export interface components {
             frontchannel_logout_session_required?: boolean | null;
             require_pushed_authorization_requests?: boolean | null;
             dpop_bound_access_tokens?: boolean | null;
+            /** @description RFC 8705. */
+            tls_client_certificate_bound_access_tokens?: boolean | null;
+            tls_client_auth_subject_dn?: string | null;
+            tls_client_auth_san_dns?: string | null;
+            tls_client_auth_san_uri?: string | null;
+            tls_client_auth_san_ip?: string | null;
+            tls_client_auth_san_email?: string | null;
             /** @description `RS256`, by default, `ES256`, `PS256` or `EdDSA`, as the next. */
             authorization_signed_response_alg?: string | null;
             introspection_signed_response_alg?: string | null;
+            /** @description As of applications, as are the next two. */
+            userinfo_signed_response_alg?: string | null;
+            token_endpoint_auth_signing_alg?: string | null;
+            request_uris?: string[] | null;
             request_object_signing_alg?: string | null;
             require_signed_request_object?: boolean | null;
             /** @description The `max_age` of authorization requests without one, in seconds. */
@@ -15692,8 +16455,17 @@ export interface components {
             frontchannel_logout_session_required: boolean;
             require_pushed_authorization_requests: boolean;
             dpop_bound_access_tokens: boolean;
+            tls_client_certificate_bound_access_tokens?: boolean;
+            tls_client_auth_subject_dn?: string;
+            tls_client_auth_san_dns?: string;
+            tls_client_auth_san_uri?: string;
+            tls_client_auth_san_ip?: string;
+            tls_client_auth_san_email?: string;
             authorization_signed_response_alg: string;
             introspection_signed_response_alg: string;
+            userinfo_signed_response_alg?: string;
+            token_endpoint_auth_signing_alg?: string;
+            request_uris?: string[];
             request_object_signing_alg?: string;
             require_signed_request_object: boolean;
             default_max_age?: number;
@@ -15747,7 +16519,10 @@ export interface components {
             id_token_signing_alg_values_supported?: string[];
             code_challenge_methods_supported?: string[];
             dpop_signing_alg_values_supported?: string[];
+            /** @description Present, and true, if this server gets the certificates of clients (RFC 8705). */
+            tls_client_certificate_bound_access_tokens?: boolean;
             acr_values_supported?: string[];
+            claims_parameter_supported?: boolean;
             claims_supported?: string[];
             /** @description The resource types of the tenant (RFC 9396). */
             authorization_details_types_supported?: string[];
@@ -15756,8 +16531,10 @@ export interface components {
             request_parameter_supported?: boolean;
             authorization_signing_alg_values_supported?: string[];
             introspection_signing_alg_values_supported?: string[];
+            userinfo_signing_alg_values_supported?: string[];
             request_object_signing_alg_values_supported?: string[];
             request_uri_parameter_supported?: boolean;
+            require_request_uri_registration?: boolean;
         };
         /** @description The body of a request to a receiver of events. All attempts and replays have the same. */
         EventEnvelope: {
@@ -16018,6 +16795,8 @@ export interface components {
             application: components["schemas"]["EventApplicationName"];
             user: components["schemas"]["EventUserId"];
             scopes: string[];
+            /** @description Beside those of the scopes. */
+            claims: string[];
         };
         EventTokenParty: {
             /** @enum {string} */
@@ -16068,6 +16847,31 @@ export interface components {
                 client_id: string;
             };
             user: components["schemas"]["EventUserId"];
+        };
+        EventTokenWorkloadExchanged: {
+            application: components["schemas"]["EventApplicationName"];
+            trusted_issuer: components["schemas"]["EventTrustedIssuerRef"];
+            /** @description The subject of the assertion. */
+            subject: string;
+            /** @description The id of the assertion. */
+            jti: string | null;
+            /** @description The id of the new token. */
+            new_jti: string;
+            granted: components["schemas"]["EventTokenTarget"];
+        };
+        EventTrustedIssuerRef: {
+            id: string;
+            issuer: string;
+        };
+        EventTrustedIssuer: {
+            trusted_issuer: components["schemas"]["TrustedIssuer"];
+        };
+        EventTrustedIssuerChanged: {
+            trusted_issuer: components["schemas"]["TrustedIssuer"];
+            changes: components["schemas"]["EventChanges"];
+        };
+        EventTrustedIssuerReference: {
+            trusted_issuer: components["schemas"]["EventTrustedIssuerRef"];
         };
         EventScope: {
             scope: components["schemas"]["Scope"];
@@ -17167,6 +17971,11 @@ export interface components {
          */
         ScopeInPath: string;
         /**
+         * @description The trusted issuer's id.
+         * @example iss_k3q7v2m5x4r6t2w7a2c3d4e5f6
+         */
+        TrustedIssuerInPath: string;
+        /**
          * @description The group's id.
          * @example grp_k3q7v2m5x4r6t2w7a2c3d4e5f6
          */
@@ -17895,6 +18704,48 @@ export interface operations {
             409: components["responses"]["Conflict"];
             410: components["responses"]["Gone"];
             422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    runAssertionSet: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The name of the assertions.
+                 * @example documents
+                 */
+                name: components["parameters"]["AssertionSetInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["AssertionRunInput"];
+            };
+        };
+        responses: {
+            /** @description The report. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AssertionRun"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
@@ -20703,6 +21554,219 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    listTrustedIssuers: {
+        parameters: {
+            query?: {
+                /** @description Opaque; `meta.next_cursor` of the page before. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description How many items a page has at most. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of trusted issuers. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrustedIssuerList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createTrustedIssuer: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "issuer": "https://token.actions.githubusercontent.com",
+                 *       "description": "GitHub Actions",
+                 *       "max_lifetime_s": 900
+                 *     }
+                 */
+                "application/json": components["schemas"]["TrustedIssuerInput"];
+            };
+        };
+        responses: {
+            /** @description The issuer is trusted. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrustedIssuerRead"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getTrustedIssuer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The trusted issuer's id.
+                 * @example iss_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                issuer_id: components["parameters"]["TrustedIssuerInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The trusted issuer. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrustedIssuerRead"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    deleteTrustedIssuer: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The trusted issuer's id.
+                 * @example iss_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                issuer_id: components["parameters"]["TrustedIssuerInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: components["responses"]["Deleted"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    patchTrustedIssuer: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The trusted issuer's id.
+                 * @example iss_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                issuer_id: components["parameters"]["TrustedIssuerInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "enabled": false
+                 *     }
+                 */
+                "application/json": components["schemas"]["TrustedIssuerPatch"];
+            };
+        };
+        responses: {
+            /** @description The issuer as it is now. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrustedIssuerRead"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     getFlow: {
         parameters: {
             query?: never;
@@ -20735,6 +21799,9 @@ export interface operations {
                      *         ],
                      *         "group_scopes": [],
                      *         "scope_descriptions": {},
+                     *         "claims": [
+                     *           "picture"
+                     *         ],
                      *         "authorization_details": [
                      *           {
                      *             "type": "document",
@@ -25699,6 +26766,87 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    listAuditEvents: {
+        parameters: {
+            query?: {
+                /** @description An event type, or a category of them (`user.*`). */
+                type?: string;
+                /** @description The id of the user, or the client id of the application, that made the change. */
+                actor?: string;
+                /**
+                 * @description An id of which the event has data: of a user, a group, an application, a resource, a session, a
+                 *     token (`jti`) and the like.
+                 */
+                about?: string;
+                /** @description Only events at this time or later (RFC 3339). */
+                since?: string;
+                /** @description Only events before this time (RFC 3339). */
+                until?: string;
+                /** @description Opaque; `meta.next_cursor` of the page before. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description How many items a page has at most. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of events. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditEventList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getAuditEvent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The sequence of the event.
+                 * @example 7
+                 */
+                sequence: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The event. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditEventRead"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     getSAMLMetadata: {
         parameters: {
             query?: never;
@@ -26363,11 +27511,15 @@ export interface operations {
                 /** @description The preferences of the application, in order: `aal1`, `aal2` (a second factor in the last 15 minutes). A user who has a factor is asked for it, and otherwise the `acr` claim tells what was reached. `acr_values=aal2` together with `max_age` demands it (RFC 9470): a user who has no factor adds one, and `unmet_authentication_requirements` is the answer where that is not possible. */
                 acr_values?: string;
                 login_hint?: string;
-                /** @description That of a pushed request, with `client_id`. With any other, the answer is `request_uri_not_supported`. */
+                /** @description The languages of the pages, in the order of preference, separated by spaces (BCP 47): the first of `ui_locales_supported` that suits is used. Without it, and with values that are not supported, the user's language or the browser's is. */
+                ui_locales?: string;
+                /** @description That of a pushed request, with `client_id`; or one of the `request_uris` of the application, from which its request object is fetched (RFC 9101). `invalid_request_uri` if it is another one or cannot be fetched; `request_uri_not_supported` if the application has none. */
                 request_uri?: string;
                 /** @description The slug of a federation connection: a user who has to sign in is led straight to its provider. With a connection that is unknown or disabled, the user is told so and can sign in another way. */
                 connection?: string;
                 audience?: string;
+                /** @description Single claims that are asked for (OpenID Connect Core §5.5): a JSON object with the members `userinfo` and `id_token`, in at most 4,096 bytes. A claim about the user whose scope the application is allowed is returned without the scope; a user who is asked for consent sees its name. `sub` with a value is the user that the request is for. `acr` with values is a preference as `acr_values` or, if it is essential, a demand: `unmet_authentication_requirements` is the answer where it cannot be met. Other claims are ignored. */
+                claims?: string;
                 /** @description Actions on resources that the tokens are for (RFC 9396): a list of objects with the members `type`, a resource type of the tenant, `actions` and `identifiers`, in at most 4,096 bytes and with at most 100 actions on resources. `invalid_authorization_details` if it is malformed, or a type or an action is not defined; `access_denied` if the user may not perform every action on every resource. */
                 authorization_details?: string;
                 /** @description `query`, the default, or `form_post`; or `jwt` (JARM), which is `query.jwt`, or `form_post.jwt`: the one parameter `response` is a JWT of the others. */
@@ -26739,6 +27891,8 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["UserInfo"];
+                    /** @example eyJhbGciOiJFUzI1NiIsInR5cCI6IkpXVCJ9... */
+                    "application/jwt": string;
                 };
             };
             401: components["responses"]["Unauthenticated"];
@@ -26786,6 +27940,8 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["UserInfo"];
+                    /** @example eyJhbGciOiJFUzI1NiIsInR5cCI6IkpXVCJ9... */
+                    "application/jwt": string;
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -27568,6 +28724,8 @@ export interface operations {
                         dpop_signing_alg_values_supported: string[];
                         /** @description False: tokens of either kind are accepted. */
                         dpop_bound_access_tokens_required: boolean;
+                        /** @description Present, and true, if the server gets the certificates of clients (RFC 8705). */
+                        tls_client_certificate_bound_access_tokens?: boolean;
                     };
                 };
             };
