@@ -29,11 +29,17 @@ test: setup peers ## Run every test
 race: setup peers ## Run every test with the race detector
 	$(withpg) $(GO) test -race -timeout 30m ./...
 
+# Packages whose tests use a database server.
+with_database = $$($(GO) list -f '{{$$p := .ImportPath}}{{range .TestImports}}{{if eq . "stonetown/internal/pgtest"}}{{$$p}} {{end}}{{end}}{{range .XTestImports}}{{if eq . "stonetown/internal/pgtest"}}{{$$p}} {{end}}{{end}}' ./... | \
+  tr ' ' '\n' | sort -u | grep -Ev '/(internal/sqldb|bench)$$')
+# Tests that have no statement of CockroachDB to add: those of SQLite and of the store in memory, of
+# times and plans, and of pages and foreign programs, whose requests the tests of the API send, too.
+no_statements := /(?i)^(sqlite|memory)|TestOneConnection|TestPlansUseIndexes|TestDamagedFiles|TestOverloadedServer|TestCorruptPages|TestScriptsAreBuilt|TestTimingTellsNothing
+no_statements := $(no_statements)|TestFederationPages|TestSAMLPages|TestPages$$|TestConsole|TestJourneys|TestDocs|TestInvitationPage|TestDevicePage|TestMCP|TestMellon|TestNPMClients|TestRelyingParty|TestServiceProvider|TestFrontchannelLogout|TestTraces|TestAccessLog|TestWelcome|TestReceivers|TestWebhookLibraries|TestLinearizableUnderFaults
 cockroach: setup peers ## Run the tests with the SQL for CockroachDB on PostgreSQL, and parse it with CockroachDB's grammar
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
-	  STONETOWN_REHEARSAL="$$dir" $(withpg) $(GO) test -tags rehearsal -timeout 45m -skip 'TestOneConnection|TestPlansUseIndexes|TestDamagedFiles|TestOverloadedServer|TestCorruptPages|TestScriptsAreBuilt' \
-	    -coverpkg ./... -coverprofile "$$dir/cover.out" \
-	    $$($(GO) list ./... | grep -Ev '/(internal/sqldb|bench|cmd/stonetown-bench)$$') && \
+	  STONETOWN_REHEARSAL="$$dir" $(withpg) $(GO) test -tags rehearsal -timeout 45m -skip '$(no_statements)' \
+	    -coverpkg ./... -coverprofile "$$dir/cover.out" $(with_database) && \
 	  cd tools/cockroach && $(GO) vet ./... && $(GO) test ./... && $(GO) run . "$$dir"
 
 # What asks for plans or counts of PostgreSQL, or for its procedural language.
