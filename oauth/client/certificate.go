@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"stonetown/internal/jwks"
+	"stonetown/internal/text"
 	"stonetown/oauth/mtls"
 	"stonetown/oauth/protocol"
 )
@@ -77,7 +78,7 @@ func (o Options) validateCertificate(addresses allowed) error {
 		"tls_client_auth_subject_dn": o.Certificate.SubjectDN, "tls_client_auth_san_dns": o.Certificate.DNS, "tls_client_auth_san_uri": o.Certificate.URI,
 		"tls_client_auth_san_ip": o.Certificate.IP, "tls_client_auth_san_email": o.Certificate.Email,
 	} {
-		if len(value) > maxCertificateName || validLine("", value[:min(len(value), maxText)]) != nil {
+		if len(value) > maxCertificateName || !text.IsLine(value) {
 			return &ValidationError{field, "invalid", fmt.Sprintf("must be one line of at most %d bytes", maxCertificateName)}
 		}
 	}
