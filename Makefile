@@ -25,6 +25,7 @@ test: setup peers ## Run every test
 	$(withpg) $(GO) test -timeout 60m ./...
 	cd tools/peers && $(GO) vet ./... && $(GO) test ./...
 	cd tools/deploy && $(GO) vet ./... && $(GO) test ./...
+	cd tools/release && $(GO) vet ./... && $(GO) test ./...
 
 race: setup peers ## Run every test with the race detector
 	$(withpg) $(GO) test -race -timeout 30m ./...
@@ -85,7 +86,7 @@ collection: ## Convert the OpenAPI documents to collection.json beside them (nee
 	  done
 
 SBOM := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
-release: ## Build static binaries of each system in dist/, with checksums and a list of their modules
+release: ## Build static binaries of each system in dist/, with checksums, a list of their modules and provenance
 	@rm -rf dist && mkdir dist && version=$$(git describe --tags --always --dirty) && \
 	  for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64; do \
 	    file=stonetown-$$version-$${target%/*}-$${target#*/}; \
@@ -94,7 +95,8 @@ release: ## Build static binaries of each system in dist/, with checksums and a 
 	    echo dist/$$file; \
 	  done && \
 	  $(GO) run $(SBOM) app -json -main cmd/stonetown -output dist/stonetown-$$version.cdx.json . && \
-	  cd dist && sha256sum stonetown-* > SHA256SUMS
+	  (cd dist && sha256sum stonetown-* > SHA256SUMS) && \
+	  dist=$$PWD/dist && cd tools/release && $(GO) run . "$$dist/SHA256SUMS" > "$$dist/provenance.json"
 
 bench: build ## Measure the product and write bench.json
 	bin/stonetown-bench -server bin/stonetown -out bench.json
@@ -114,6 +116,7 @@ lint: ## Check formatting, vet, staticcheck, go.mod and known vulnerabilities
 	cd tools/compare && $(GO) mod tidy -diff && $(GO) vet ./...
 	cd tools/deploy && $(GO) mod tidy -diff
 	cd tools/peers && $(GO) mod tidy -diff
+	cd tools/release && $(GO) mod tidy -diff
 	cd tools/cockroach && $(GO) mod tidy -diff
 	@for system in windows darwin; do echo "build for $$system"; CGO_ENABLED=0 GOOS=$$system $(GO) build -o /dev/null ./cmd/stonetown || exit 1; done
 	@$(tool) govulncheck ./...; code=$$?; \
