@@ -73,12 +73,12 @@ const order = `
 	internal/lease, internal/sqldb < oauth/revocation;
 	engine, oauth/protocol < oauth/scope, oauth/detail;
 	internal, oauth/internal/storage, oauth/protocol, oauth/revocation < oauth/keys;
-	engine/authority, oauth/requestobject, oauth/dpop, oauth/keys, oauth/scope, oauth/detail < oauth/client;
-	oauth/client < oauth/access, oauth/audience;
+	engine/authority, oauth/requestobject, oauth/dpop, oauth/mtls, oauth/keys, oauth/scope, oauth/detail < oauth/client;
+	oauth/client < oauth/access, oauth/audience, oauth/workload;
 	oauth/access < oauth/claim, oauth/claimrequest;
 	oauth/claim < oauth/token;
 	internal/samlprotocol < oauth/saml/identityprovider;
-	oauth/token, oauth/audience < oauth/grants;
+	oauth/token, oauth/audience, oauth/workload < oauth/grants;
 	oauth/token, oauth/audience, oauth/claimrequest, oauth/saml/identityprovider < oauth/authorization;
 	oauth/authorization < oauth/saml;
 	oauth/grants, oauth/authorization < oauth;
