@@ -7,6 +7,7 @@ export type Kind = 'question' | 'write' | 'other'
 
 const questions = [
   /^\/api\/v1\/resources\/(check|check-batch|check-history|expand|simulate|list-[a-z/-]+)$/,
+  /^\/api\/v1\/assertions\/[^/]+\/run$/,
   /^\/api\/v1\/resource-types\/plan(\/stream)?$/,
   /^\/access\/v1\//,
   /^\/api\/v1\/(applications|federation\/connections)\/[^/]+\/(claims\/preview|mapping-preview)$/,
