@@ -31,8 +31,9 @@ const order = `
 	internal/document, internal/groupcommit, internal/jobs < internal/eventlog;
 	internal/groupcommit, internal/jobs < internal/idempotency, internal/notify, internal/ratelimit;
 	internal/eventlog, internal/rotation < internal/samlkeys;
+	internal/eventlog < internal/auditlog;
 	internal/document, internal/fair, internal/geo, internal/jwks, internal/lease, internal/outbound, internal/text, internal/translation,
-	internal/idempotency, internal/notify, internal/ratelimit, internal/samlkeys, internal/masterkey, internal/tenantkeys < internal;
+	internal/auditlog, internal/idempotency, internal/notify, internal/ratelimit, internal/samlkeys, internal/masterkey, internal/tenantkeys < internal;
 
 	# Revisioned tuples know no schema, and the schema knows no tuples:
 	# the two meet in the engine, which knows no store.
@@ -92,8 +93,6 @@ const order = `
 	controlplane, oauth/revocation, tuplestore/sqlstore < controlplane/transfer;
 	controlplane < controlplane/management;
 
-	internal < auditlog;
-
 	# What modules keep of a tenant's settings is one document to the tenant.
 	identity, oauth/client, controlplane < settings;
 
@@ -111,7 +110,7 @@ const order = `
 	api/web, identity/authn, identity/userimport < api/profile;
 	api/web, identity/scim < api/scim;
 	api/web, settings < api/settings;
-	api/web, auditlog < api/audit;
+	api/web < api/audit;
 	api/web, identity/federation/signin < api/federation;
 	api/web, identity, engine/assertions, engine/resources < api/resources;
 	api/resources < api/authzen;

@@ -11,7 +11,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"stonetown/api/web"
-	"stonetown/auditlog"
+	"stonetown/internal/auditlog"
 )
 
 // Log is the part of [auditlog.Reader] that the operations use.
