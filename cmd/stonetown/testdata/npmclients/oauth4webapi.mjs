@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import * as oauth from 'oauth4webapi'
 import { Person, applications, audience, email, issuer, signer, step } from './person.mjs'
 
-const { website, guest, service, page, television, machine } = applications
+const { website, guest, service, assured, page, television, machine } = applications
 const scope = 'openid email'
 const insecure = { [oauth.allowInsecureRequests]: true }
 
@@ -147,6 +147,31 @@ const forged = oauth.PrivateKeyJwt({ ...signer, key: (await oauth.generateKeyPai
 await assert.rejects(renew(service, forged, signed.refresh_token), challenged('basic'))
 assert.equal(oauth.getValidatedIdTokenClaims(await renew(service, sign, signed.refresh_token)).sub, sub)
 step('private_key_jwt: pushed request, code, refresh')
+
+// Everything that can be signed is: the request (RFC 9101), by value and pushed, the response to it
+// (JARM), what introspection says (RFC 9701), and the claims of UserInfo.
+const signing = { ...client(assured), authorization_signed_response_alg: 'ES256', introspection_signed_response_alg: 'ES256', userinfo_signed_response_alg: 'ES256' }
+for (const ways of [{ push: false }, { push: true }]) {
+  const wanted = await ask(assured)
+  wanted.parameters.set('response_mode', 'jwt')
+  wanted.parameters.set('claims', JSON.stringify({ id_token: { family_name: null, sub: { value: sub } } }))
+  const object = new URLSearchParams({ client_id: assured.client_id, request: await oauth.issueRequestObject(as, signing, wanted.parameters, signer) })
+  const arrived = await send(ways.push ? await push(assured, sign, object) : object)
+  assert.deepEqual([...arrived.searchParams.keys()], ['response'])
+  const answer = await oauth.validateJwtAuthResponse(as, signing, arrived, wanted.state, insecure)
+  const response = await oauth.authorizationCodeGrantRequest(as, signing, sign, answer, assured.redirect_uris[0], wanted.verifier, insecure)
+  const issued = await oauth.processAuthorizationCodeResponse(as, signing, response, { expectedNonce: wanted.nonce, requireIdToken: true })
+  const said = await oauth.introspectionRequest(as, signing, sign, issued.access_token, { ...insecure, requestJwtResponse: true })
+  assert.equal((await oauth.processIntrospectionResponse(as, signing, said)).sub, sub)
+  await oauth.validateApplicationLevelSignature(as, said, insecure)
+  const profile = await oauth.userInfoRequest(as, signing, issued.access_token, insecure)
+  assert.match(profile.headers.get('content-type'), /^application\/jwt/)
+  assert.equal((await oauth.processUserInfoResponse(as, signing, sub, profile)).email, email)
+  await oauth.validateApplicationLevelSignature(as, profile, insecure)
+}
+const plain = await ask(assured)
+assert.match((await send(plain.parameters)).searchParams.get('error'), /^invalid_request/)
+step('signed requests and responses (JAR, JARM, RFC 9701, UserInfo)')
 
 const DPoP = oauth.DPoP(client(page), await oauth.generateKeyPair('ES256'))
 const theirs = await ask(page)
