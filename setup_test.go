@@ -24,7 +24,8 @@ func TestSetup(t *testing.T) {
 for package in "$@"; do
 	case $package in
 	postgresql) echo '#!/bin/sh' >"$BIN/initdb"; chmod +x "$BIN/initdb" ;;
-	libapache2-mod-auth-mellon) : >"$MELLON" ;;
+	libapache2-mod-auth-mellon) : >"$MODULES/mod_auth_mellon.so" ;;
+	libapache2-mod-auth-openidc) : >"$MODULES/mod_auth_openidc.so" ;;
 	systemd) echo '#!/bin/sh' >"$BIN/systemd-analyze"; chmod +x "$BIN/systemd-analyze" ;;
 	prometheus) echo '#!/bin/sh' >"$BIN/promtool"; chmod +x "$BIN/promtool" ;;
 	chromium|npm|python3|xmlsec1|curl|caddy) echo '#!/bin/sh' >"$BIN/$package"; chmod +x "$BIN/$package" ;;
@@ -33,14 +34,14 @@ done`
 	)
 	const install = "install -yq --no-install-recommends"
 	for name, tc := range map[string]struct {
-		has      map[string]string // programs
-		noMellon bool
-		fail     bool
-		ran      string // what apt-get was asked for
-		says     string
+		has       map[string]string // programs
+		noModules bool              // of Apache
+		fail      bool
+		ran       string // what apt-get was asked for
+		says      string
 	}{
 		"nothing is missing": {has: map[string]string{"initdb": "", "chromium": "", "npm": "", "python3": "", "xmlsec1": "", "curl": "", "caddy": "", "systemd-analyze": "", "promtool": "", "id": person}},
-		"a fresh machine":    {noMellon: true, has: map[string]string{"id": root, "apt-get": apt}, ran: "update -q\n" + install + " postgresql chromium npm python3 python3-pysaml2 xmlsec1 libapache2-mod-auth-mellon curl caddy systemd prometheus\n"},
+		"a fresh machine":    {noModules: true, has: map[string]string{"id": root, "apt-get": apt}, ran: "update -q\n" + install + " postgresql chromium npm python3 python3-pysaml2 python3-authlib python3-requests xmlsec1 libapache2-mod-auth-mellon libapache2-mod-auth-openidc curl caddy systemd prometheus\n"},
 		"only Chromium":      {has: map[string]string{"initdb": "", "npm": "", "python3": "", "xmlsec1": "", "curl": "", "caddy": "", "systemd-analyze": "", "promtool": "", "id": root, "apt-get": apt}, ran: "update -q\n" + install + " chromium\n"},
 		"may not install": {
 			has: map[string]string{"initdb": "", "python3": "", "xmlsec1": "", "curl": "", "caddy": "", "systemd-analyze": "", "promtool": "", "id": person, "apt-get": apt}, fail: true,
@@ -48,10 +49,10 @@ done`
 		},
 		"a Python without pysaml2": {
 			has: map[string]string{"initdb": "", "chromium": "", "npm": "", "python3": "exit 1", "xmlsec1": "", "curl": "", "caddy": "", "systemd-analyze": "", "promtool": "", "id": person, "apt-get": apt}, fail: true,
-			says: "apt-get " + install + " python3-pysaml2'",
+			says: "apt-get " + install + " python3-pysaml2 python3-authlib python3-requests'",
 		},
-		"no apt-get":       {noMellon: true, has: map[string]string{"id": root}, fail: true, says: "need what is not installed: postgresql chromium npm python3 python3-pysaml2 xmlsec1 libapache2-mod-auth-mellon curl caddy systemd prometheus"},
-		"no packages":      {noMellon: true, has: map[string]string{"id": root, "apt-get": `echo "$@" >>"$LOG"; [ "$1" = update ]`}, fail: true, ran: "update -q\n" + install + " postgresql chromium npm python3 python3-pysaml2 xmlsec1 libapache2-mod-auth-mellon curl caddy systemd prometheus\n", says: "still missing: postgresql chromium npm python3 python3-pysaml2 xmlsec1 libapache2-mod-auth-mellon curl caddy systemd prometheus"},
+		"no apt-get":       {noModules: true, has: map[string]string{"id": root}, fail: true, says: "need what is not installed: postgresql chromium npm python3 python3-pysaml2 python3-authlib python3-requests xmlsec1 libapache2-mod-auth-mellon libapache2-mod-auth-openidc curl caddy systemd prometheus"},
+		"no packages":      {noModules: true, has: map[string]string{"id": root, "apt-get": `echo "$@" >>"$LOG"; [ "$1" = update ]`}, fail: true, ran: "update -q\n" + install + " postgresql chromium npm python3 python3-pysaml2 python3-authlib python3-requests xmlsec1 libapache2-mod-auth-mellon libapache2-mod-auth-openidc curl caddy systemd prometheus\n", says: "still missing: postgresql chromium npm python3 python3-pysaml2 python3-authlib python3-requests xmlsec1 libapache2-mod-auth-mellon libapache2-mod-auth-openidc curl caddy systemd prometheus"},
 		"an empty package": {has: map[string]string{"initdb": "", "npm": "", "python3": "", "xmlsec1": "", "curl": "", "caddy": "", "systemd-analyze": "", "promtool": "", "id": root, "apt-get": `echo "$@" >>"$LOG"`}, fail: true, ran: "update -q\n" + install + " chromium\n", says: "still missing: chromium"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -69,14 +70,17 @@ done`
 			if err != nil {
 				t.Fatal(err)
 			}
-			mellon := filepath.Join(t.TempDir(), "mod_auth_mellon.so")
-			if !tc.noMellon {
-				if err := os.WriteFile(mellon, nil, 0o644); err != nil {
+			modules := t.TempDir()
+			for _, name := range []string{"mod_auth_mellon.so", "mod_auth_openidc.so"} {
+				if tc.noModules {
+					break
+				}
+				if err := os.WriteFile(filepath.Join(modules, name), nil, 0o644); err != nil {
 					t.Fatal(err)
 				}
 			}
 			cmd := exec.CommandContext(t.Context(), "/bin/sh", script)
-			cmd.Env = []string{"PATH=" + bin, "BIN=" + bin, "LOG=" + log, "POSTGRESQL=" + t.TempDir(), "PYTHON=" + filepath.Join(bin, "python3"), "MELLON=" + mellon}
+			cmd.Env = []string{"PATH=" + bin, "BIN=" + bin, "LOG=" + log, "POSTGRESQL=" + t.TempDir(), "PYTHON=" + filepath.Join(bin, "python3"), "MODULES=" + modules}
 			out, err := cmd.CombinedOutput()
 			if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 				t.Fatal(err)

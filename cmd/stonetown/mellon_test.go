@@ -23,7 +23,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// apache is a website of Apache with mod_auth_mellon, see testdata/mellon.
+// apache is a website of Apache with a module for sign-in, see testdata/mellon and testdata/openidc.
 type apache struct {
 	*testing.T
 	site   string // its address
@@ -34,11 +34,12 @@ type apache struct {
 	stop   func()
 }
 
-// newApache prepares a website. Key and certificate are those of its TLS and of its messages.
-func newApache(t *testing.T, key, certificate string) *apache {
+// newApache prepares a website of a folder in testdata. Key and certificate are those of its TLS, and
+// of its messages.
+func newApache(t *testing.T, website, key, certificate string) *apache {
 	t.Helper()
 	// Folders of testing are only for their owner, which Apache must not be when it is root.
-	folder, err := os.MkdirTemp("", "mellon")
+	folder, err := os.MkdirTemp("", website)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +53,7 @@ func newApache(t *testing.T, key, certificate string) *apache {
 			t.Error(err)
 		}
 	})
-	if err := os.CopyFS(folder, os.DirFS("testdata/mellon")); err != nil {
+	if err := os.CopyFS(folder, os.DirFS("testdata/"+website)); err != nil {
 		t.Fatal(err)
 	}
 	a.write("key.pem", key)
@@ -138,12 +139,22 @@ func (m mellonMetadata) with(t *testing.T, list []service, binding string) strin
 	return ""
 }
 
-// start starts the website with the metadata of its identity provider, and returns its own. It ends
-// the one before.
+// start starts a website of Mellon with the metadata of its identity provider, and returns its own.
 func (a *apache) start(provider string) (own mellonMetadata) {
 	a.Helper()
-	a.stop()
 	a.write("provider.xml", provider)
+	document := a.serve("/private/saml/metadata")
+	if err := xml.Unmarshal(document, &own); err != nil {
+		a.Fatalf("%v\n%s", err, document)
+	}
+	return own
+}
+
+// serve starts the website, waits until a path is there, and returns what it answers. It ends the one
+// before.
+func (a *apache) serve(path string) []byte {
+	a.Helper()
+	a.stop()
 	program, err := exec.LookPath("apache2")
 	if err != nil {
 		program = "/usr/sbin/apache2" // not in the PATH of all users
@@ -165,23 +176,20 @@ func (a *apache) start(provider string) (own mellonMetadata) {
 	}
 	var res *http.Response
 	for range 100 {
-		if res, err = a.client.Get(a.site + "/private/saml/metadata"); err == nil {
+		if res, err = a.client.Get(a.site + path); err == nil {
 			break
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
 	if err != nil {
-		a.Fatal("make setup installs libapache2-mod-auth-mellon: ", err)
+		a.Fatal("make setup installs Apache and its modules: ", err)
 	}
 	defer res.Body.Close()
 	document, err := io.ReadAll(res.Body)
-	if err == nil {
-		err = xml.Unmarshal(document, &own)
-	}
 	if err != nil || res.StatusCode != http.StatusOK {
 		a.Fatalf("%s %v\n%s", res.Status, err, document)
 	}
-	return own
+	return document
 }
 
 // A website of Apache with mod_auth_mellon signs users in and out, in Chromium, before and after the
@@ -205,7 +213,7 @@ func TestMellon(t *testing.T) {
 		}
 		return string(document)
 	}
-	website := newApache(t, key, certificate)
+	website := newApache(t, "mellon", key, certificate)
 	first := metadata()
 	own := website.start(first)
 	if !own.Role.AuthnRequestsSigned {

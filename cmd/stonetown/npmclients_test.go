@@ -62,6 +62,9 @@ func TestNPMClients(t *testing.T) {
 		"page":       {"type": "spa", "redirect_uris": back, "dpop_bound_access_tokens": true},
 		"television": {"type": "native", "redirect_uris": []string{}},
 		"machine":    {"type": "m2m", "allowed_scopes": []string{"resources:read"}},
+		"robot": {
+			"type": "m2m", "allowed_scopes": []string{"resources:read"}, "token_endpoint_auth_method": "private_key_jwt", "jwks": map[string]any{"keys": []any{public}},
+		},
 	}
 	for name, application := range applications {
 		application["name"] = name
@@ -73,6 +76,15 @@ func TestNPMClients(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Run("Authlib", func(t *testing.T) {
+		cmd := exec.CommandContext(ctx, pythonWith(t, "authlib", "python3-authlib"), "testdata/authlib_client.py")
+		cmd.Env, cmd.WaitDelay = append(os.Environ(), "SETUP="+string(setup)), time.Second
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		t.Logf("%s", out)
+	})
 	t.Run("clients", func(t *testing.T) { // it returns when both are done
 		for _, script := range []string{"openid-client", "oauth4webapi"} {
 			t.Run(script, func(t *testing.T) {

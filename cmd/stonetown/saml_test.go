@@ -23,6 +23,19 @@ import (
 	"stonetown/internal/samlprotocol/samltest"
 )
 
+// pythonWith returns the Python that has a module of a Debian package. Another one can be before it in
+// PATH.
+func pythonWith(t *testing.T, module, debian string) string {
+	t.Helper()
+	for _, name := range []string{"python3", "/usr/bin/python3"} {
+		if exec.CommandContext(t.Context(), name, "-c", "import "+module).Run() == nil {
+			return name
+		}
+	}
+	t.Fatal("make setup installs ", debian)
+	return ""
+}
+
 // samlProvider is an identity provider with pysaml2, see testdata/samlprovider.py.
 type samlProvider struct {
 	t        *testing.T
@@ -33,15 +46,9 @@ type samlProvider struct {
 // openSAMLProvider starts an identity provider. users are the attributes of its users.
 func openSAMLProvider(t *testing.T, users map[string]map[string]string) *samlProvider {
 	t.Helper()
-	python := ""
-	for _, name := range []string{"python3", "/usr/bin/python3"} {
-		if exec.CommandContext(t.Context(), name, "-c", "import saml2").Run() == nil {
-			python = name
-			break
-		}
-	}
-	if _, err := exec.LookPath("xmlsec1"); err != nil || python == "" {
-		t.Fatal("make setup installs python3-pysaml2 and xmlsec1: ", err)
+	python := pythonWith(t, "saml2", "python3-pysaml2")
+	if _, err := exec.LookPath("xmlsec1"); err != nil {
+		t.Fatal("make setup installs xmlsec1: ", err)
 	}
 	key := samltest.NewKey(samltest.RSA(2048).Private, time.Now())
 	private, err := x509.MarshalPKCS8PrivateKey(key.Private)
