@@ -29,7 +29,7 @@ var (
 	redirectsField   = field{Name: "redirect_uris", Label: "Redirect URIs", Kind: asLines, Hint: "One on each line, at most 50. They are compared byte for byte. Use https, or http on localhost.", of: withUsers}
 	signedOutField   = field{Name: "post_logout_redirect_uris", Label: "Redirect URIs after sign-out", Kind: asLines, Hint: "One on each line.", of: withUsers}
 	originsField     = field{Name: "allowed_origins", Label: "Web origins", Kind: asLines, Hint: "Origins whose scripts may read responses, such as https://shop.example.com. One on each line.", of: withUsers}
-	authMethodField  = field{Name: "token_endpoint_auth_method", Label: "Authentication", Kind: asChoice, Options: []string{"client_secret_basic", "client_secret_post", "private_key_jwt"}, Hint: "With private_key_jwt, it has keys and no secret.", of: confidential}
+	authMethodField  = field{Name: "token_endpoint_auth_method", Label: "Authentication", Kind: asChoice, Options: []string{"client_secret_basic", "client_secret_post", "private_key_jwt", "tls_client_auth", "self_signed_tls_client_auth"}, Hint: "With private_key_jwt, it has keys and no secret. The last two are for servers that get the certificates of clients.", of: confidential}
 	keySetURLField   = field{Name: "jwks_uri", Label: "URL of its keys", Kind: asText, Hint: "An https URL of a JWK set, for private_key_jwt.", of: confidential}
 	audienceField    = field{Name: "audience", Label: "Audience", Kind: asText, Hint: "An absolute URL, the aud of its tokens. Empty: the tenant.", of: withTokens}
 )
@@ -63,6 +63,14 @@ var applicationFields = []section{
 		{Name: "profile", Label: "Security profile", Kind: asChoice, Required: true, Options: []string{"default", "fapi2"}, Hint: "fapi2 requires keys, pushed requests, PKCE and DPoP.", of: confidential},
 		authMethodField, keySetURLField,
 		{Name: "jwks", Label: "Its keys", Kind: asJSON, Hint: "A JWK set with public keys, instead of the URL.", of: confidential},
+		{Name: "token_endpoint_auth_signing_alg", Label: "Algorithm of private_key_jwt", Kind: asChoice, Options: algorithms, Hint: "Default: any of these.", of: confidential},
+		{Name: "tls_client_auth_subject_dn", Label: "Subject of its certificate", Kind: asText, Hint: "For tls_client_auth, such as CN=shop,O=Example. That needs exactly one of this and the next four.", of: confidential},
+		{Name: "tls_client_auth_san_dns", Label: "DNS name of its certificate", Kind: asText, of: confidential},
+		{Name: "tls_client_auth_san_uri", Label: "URI of its certificate", Kind: asText, of: confidential},
+		{Name: "tls_client_auth_san_ip", Label: "IP address of its certificate", Kind: asText, of: confidential},
+		{Name: "tls_client_auth_san_email", Label: "E-mail address of its certificate", Kind: asText, of: confidential},
+		{Name: "workload_identities", Label: "Workloads that may get its tokens", Kind: asJSON, Hint: `A JSON list, such as [{"issuer_id": "iss_…", "subject": "repo:acme/reports:ref:refs/heads/main"}]. The issuer is a trusted issuer of the tenant.`, of: confidential},
+		{Name: "request_uris", Label: "Addresses of its request objects", Kind: asLines, Hint: "https URLs, one on each line, at most 20.", of: withUsers},
 		{Name: "request_object_signing_alg", Label: "Algorithm of request objects", Kind: asChoice, Options: algorithms, of: withUsers},
 		{Name: "require_pkce", Label: "Require PKCE", Kind: asFlag, of: withUsers},
 		{Name: "require_pushed_authorization_requests", Label: "Require pushed authorization requests", Kind: asFlag, of: withUsers},
@@ -76,6 +84,8 @@ var applicationFields = []section{
 		{Name: "refresh_token_ttl_s", Label: "Refresh tokens are valid for (seconds)", Kind: asNumber, Hint: "300 to 31,536,000; empty: the setting of the tenant.", of: withTokens},
 		{Name: "access_token_signing_alg", Label: "Algorithm of access tokens", Kind: asChoice, Required: true, Options: algorithms, of: withTokens},
 		{Name: "id_token_signed_response_alg", Label: "Algorithm of ID tokens", Kind: asChoice, Required: true, Options: algorithms, of: withUsers},
+		{Name: "userinfo_signed_response_alg", Label: "Algorithm of UserInfo responses", Kind: asChoice, Options: algorithms, Hint: "Default: they are JSON, and not signed.", of: withUsers},
+		{Name: "tls_client_certificate_bound_access_tokens", Label: "Bind access tokens to the certificate of the connection (mutual TLS)", Kind: asFlag, of: withTokens},
 		{Name: "dpop_bound_access_tokens", Label: "Bind access tokens to a key (DPoP)", Kind: asFlag, of: withTokens},
 		{Name: "require_dpop_nonce", Label: "Require a nonce in DPoP proofs", Kind: asFlag, of: withTokens},
 		{Name: "introspect_all", Label: "May introspect every token of the tenant", Kind: asFlag, of: confidential},

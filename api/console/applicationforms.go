@@ -63,7 +63,7 @@ func createApplication(v *visit) error {
 		return v.again("form.html", newApplicationTitle, object{"Form": f}, wrong)
 	}
 	body["type"] = typ
-	a, err := v.call(http.MethodPost, "/api/v1/applications", body)
+	a, err := v.once(http.MethodPost, "/api/v1/applications", body)
 	if wrong := f.refused(err, applicationErrors); wrong != nil {
 		return v.again("form.html", newApplicationTitle, object{"Form": f}, wrong)
 	}
@@ -162,7 +162,7 @@ func (v *visit) rotate(path, page, member, text string) error {
 	if seconds != nil {
 		body["previous_ttl_s"] = seconds
 	}
-	a, err := v.call(http.MethodPost, path+"/rotate-secret", body)
+	a, err := v.once(http.MethodPost, path+"/rotate-secret", body)
 	if err != nil {
 		return err
 	}

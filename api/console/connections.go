@@ -101,7 +101,7 @@ func createConnection(v *visit) error {
 		return v.again("form.html", newConnectionTitle, object{"Form": f}, wrong)
 	}
 	body["kind"] = kind
-	a, err := v.call(http.MethodPost, "/api/v1/federation/connections", body)
+	a, err := v.once(http.MethodPost, "/api/v1/federation/connections", body)
 	if wrong := f.refused(err, connectionErrors(kind)); wrong != nil {
 		return v.again("form.html", newConnectionTitle, object{"Form": f}, wrong)
 	}

@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"html/template"
@@ -31,11 +32,12 @@ type visit struct {
 	r        *http.Request
 	info     *web.RequestInfo
 
-	person string   // the address
-	token  string   // an access token of the person
-	scopes []string // in the token
-	calls  []call   // for what the page shows
-	island string   // the name of the script; empty: the page has none
+	person  string   // the address
+	session string   // its id
+	token   string   // an access token of the person
+	scopes  []string // in the token
+	calls   []call   // for what the page shows
+	island  string   // the name of the script; empty: the page has none
 }
 
 // The errors of a visit that has to go somewhere else first.
@@ -75,6 +77,7 @@ func (v *visit) enter() error {
 	if err != nil {
 		return err
 	}
+	v.session = s.ID
 	v.token, v.scopes = issued.AccessToken, strings.Fields(issued.Scope)
 	if len(v.navigation()) == 0 {
 		return errNoRight
@@ -109,7 +112,7 @@ func (v *visit) many(path string) ([]any, error) {
 
 // act calls an operation that changes something, and leads to a page that says what was done.
 func (v *visit) act(path string, body any, page, done string) error {
-	if _, err := v.call(http.MethodPost, path, body); err != nil {
+	if _, err := v.once(http.MethodPost, path, body); err != nil {
 		return err
 	}
 	v.redirect(page + "?done=" + done)
@@ -133,6 +136,7 @@ type view struct {
 	Bad     string // the field of the error; empty: none
 	Notice  string // the result of the last action
 	Calls   []string
+	Once    string // see [visit.once]
 	Script  string // the path of the script of the island; empty: the page has none
 	Search  string // the words of a search
 	Data    any
@@ -176,7 +180,7 @@ func (v *visit) again(name, title string, data any, e *fault) error {
 
 func (v *visit) render(status int, name string, page view) error {
 	page.Tenant, page.Home, page.Areas, page.Person = v.info.Tenant.Name, v.r.URL.Path == home, v.navigation(), v.person
-	page.Search = v.form("search")
+	page.Search, page.Once = v.form("search"), rand.Text()
 	if v.island != "" {
 		page.Script = v.handlers.scripts + v.island + ".js"
 	}
@@ -284,6 +288,8 @@ func faultOf(e *inprocess.Error, renamed ...string) *fault {
 	switch {
 	case e.Code == "insufficient_scope" || e.Code == "permission_denied" && e.Details["required_scope"] != nil:
 		f.text = fmt.Sprintf("This requires the scope %v, which you do not have. Groups give scopes: ask an administrator.", e.Details["required_scope"])
+	case e.Code == "idempotency_key_reused":
+		f.text = "This form was sent before, with other values. See what came of that before you send it again."
 	case e.Code == "rate_limited":
 		f.text = fmt.Sprintf("Too many requests. Please wait %d seconds and try again.", max(1, e.After))
 	case e.Status >= http.StatusInternalServerError:

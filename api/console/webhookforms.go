@@ -47,7 +47,7 @@ func createSubscription(v *visit) error {
 	if wrong != nil {
 		return v.again("form.html", newSubscriptionTitle, object{"Form": f}, wrong)
 	}
-	a, err := v.call(http.MethodPost, "/api/v1/webhooks/subscriptions", body)
+	a, err := v.once(http.MethodPost, "/api/v1/webhooks/subscriptions", body)
 	if wrong := f.refused(err, subscriptionErrors); wrong != nil {
 		return v.again("form.html", newSubscriptionTitle, object{"Form": f}, wrong)
 	}

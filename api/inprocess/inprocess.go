@@ -44,7 +44,12 @@ func (e *Error) Error() string { return e.Code + ": " + e.Message }
 
 // Call calls an operation for the request of a browser, with an access token or the token of a
 // session; empty: without. The error is an [*Error] or an internal one.
-func Call(api http.Handler, r *http.Request, token, method, path string, body any) (a Answer, err error) {
+func Call(api http.Handler, r *http.Request, token, method, path string, body any) (Answer, error) {
+	return CallOnce(api, r, token, "", method, path, body)
+}
+
+// CallOnce is Call with an Idempotency-Key; empty: none.
+func CallOnce(api http.Handler, r *http.Request, token, key, method, path string, body any) (a Answer, err error) {
 	var text []byte
 	if body != nil {
 		if text, err = json.Marshal(body); err != nil {
@@ -66,6 +71,9 @@ func Call(api http.Handler, r *http.Request, token, method, path string, body an
 	}
 	if cookie, err := r.Cookie("__Host-dev"); err == nil { // the device, if it is remembered
 		req.AddCookie(cookie)
+	}
+	if key != "" {
+		req.Header.Set("Idempotency-Key", key)
 	}
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)

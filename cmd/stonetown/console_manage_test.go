@@ -55,6 +55,15 @@ func manageApplications(b inspector, server *running, c credentials) {
 	if a := read(); a["first_party"] != false || a["description"] != hostile || a["audience"] != "https://books.example.com" || !strings.HasPrefix(secret, "cs_") {
 		b.Errorf("created: %v, %s", a, secret)
 	}
+	// The form that is sent again makes nothing new, and shows the secret that might have been missed.
+	b.do(chromedp.Reload())
+	b.browser.at("/console/applications/new", "Application created")
+	if again := b.text("#secret"); again != secret {
+		b.Errorf("sent again, the form shows the secret %q, not %q", again, secret)
+	}
+	if _, answer := server.do("GET", "http://"+server.Addr()+"/api/v1/applications?q=Books", hostOf(b.T, c.BaseURL), server.token(c), ""); len(answer["data"].([]any)) != 1 {
+		b.Errorf("sent twice, the form has made %v", answer)
+	}
 	b.press("I have saved it")
 	b.at(page, "Books")
 	if text := b.text("main"); strings.Contains(text, secret) {
@@ -77,10 +86,13 @@ func manageApplications(b inspector, server *running, c credentials) {
 	b.put("access_token_ttl_s", "600", "token_exchange/enabled", "yes", "token_exchange/allowed_audiences", "https://api.example.com", "token_exchange/act_as/enabled", "yes")
 	b.press("Save")
 	b.says("This was changed meanwhile.")
-	b.put("tags", "by another\nbooks")
+	b.put("tags", "by another\nbooks", "userinfo_signed_response_alg", "ES256", "request_uris", "https://books.example.com/request", "token_endpoint_auth_signing_alg", "ES256")
 	b.press("Save")
 	b.says("Saved.")
 	a := read()
+	if a["userinfo_signed_response_alg"] != "ES256" || fmt.Sprint(a["request_uris"]) != "[https://books.example.com/request]" || a["token_endpoint_auth_signing_alg"] != "ES256" {
+		b.Errorf("saved: %v", a)
+	}
 	if a["access_token_ttl_s"] != 600.0 || fmt.Sprint(a["tags"]) != "[by another books]" || a["description"] != hostile || fmt.Sprint(a["token_exchange"]) != "map[act_as:map[allowed_subject_types:[user] enabled:true] allowed_audiences:[https://api.example.com] enabled:true require_client_authentication:true subject_tokens:any]" {
 		b.Errorf("saved: %v", a)
 	}
