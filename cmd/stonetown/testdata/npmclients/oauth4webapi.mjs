@@ -154,13 +154,15 @@ const signing = { ...client(assured), authorization_signed_response_alg: 'ES256'
 for (const ways of [{ push: false }, { push: true }]) {
   const wanted = await ask(assured)
   wanted.parameters.set('response_mode', 'jwt')
-  wanted.parameters.set('claims', JSON.stringify({ id_token: { family_name: null, sub: { value: sub } } }))
+  wanted.parameters.set('scope', 'openid') // the address is asked for by its name
+  wanted.parameters.set('claims', JSON.stringify({ id_token: { email: null, sub: { value: sub } }, userinfo: { email: null } }))
   const object = new URLSearchParams({ client_id: assured.client_id, request: await oauth.issueRequestObject(as, signing, wanted.parameters, signer) })
   const arrived = await send(ways.push ? await push(assured, sign, object) : object)
   assert.deepEqual([...arrived.searchParams.keys()], ['response'])
   const answer = await oauth.validateJwtAuthResponse(as, signing, arrived, wanted.state, insecure)
   const response = await oauth.authorizationCodeGrantRequest(as, signing, sign, answer, assured.redirect_uris[0], wanted.verifier, insecure)
   const issued = await oauth.processAuthorizationCodeResponse(as, signing, response, { expectedNonce: wanted.nonce, requireIdToken: true })
+  assert.equal(oauth.getValidatedIdTokenClaims(issued).email, email)
   const said = await oauth.introspectionRequest(as, signing, sign, issued.access_token, { ...insecure, requestJwtResponse: true })
   assert.equal((await oauth.processIntrospectionResponse(as, signing, said)).sub, sub)
   await oauth.validateApplicationLevelSignature(as, said, insecure)
@@ -171,7 +173,7 @@ for (const ways of [{ push: false }, { push: true }]) {
 }
 const plain = await ask(assured)
 assert.match((await send(plain.parameters)).searchParams.get('error'), /^invalid_request/)
-step('signed requests and responses (JAR, JARM, RFC 9701, UserInfo)')
+step('signed requests and responses (JAR, JARM, RFC 9701, UserInfo), single claims')
 
 const DPoP = oauth.DPoP(client(page), await oauth.generateKeyPair('ES256'))
 const theirs = await ask(page)
