@@ -38,7 +38,8 @@ const (
 // groups. The holders of an OAuth scope are entitled to it. Relations of users and
 // applications determine which subjects may act in their place, and relations of
 // applications and audiences which tokens may be exchanged (RFC 8693). Workload identities are
-// subjects only: the workloads of a trusted issuer (RFC 7523). Relations of webhook subscriptions determine which subjects may manage and view them.
+// subjects only: the workloads of a trusted issuer (RFC 7523). Relations of webhook
+// subscriptions determine which subjects may manage and view them.
 var system = []Type{
 	{Name: UserType, Relations: []Relation{{Name: ActAs, Subjects: actors}}},
 	{Name: ApplicationType, Relations: []Relation{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 	"time"
 
 	"stonetown/api/inprocess"
@@ -19,13 +20,14 @@ const (
 // click or a reload. Each rendered form has a random value, which becomes the Idempotency-Key: the
 // form that is sent again gets the answer of the first time, with a secret that was in it.
 //
-// The key is of the session, too, so that no other session gets that answer.
+// The key is of the session, too, so that no other session gets that answer, and of the operation,
+// because a page can have several forms.
 func (v *visit) once(method, path string, body any) (inprocess.Answer, error) {
 	value := v.r.PostForm.Get("once")
 	if value == "" {
 		return v.call(method, path, body)
 	}
-	sum := sha256.Sum256([]byte(v.session + " " + value))
+	sum := sha256.Sum256([]byte(strings.Join([]string{v.session, value, method, path}, " ")))
 	// A second click makes the browser leave the first request, whose work and answer it needs.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.r.Context()), maxOnce)
 	defer cancel()

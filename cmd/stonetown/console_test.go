@@ -264,6 +264,7 @@ func TestConsole(t *testing.T) {
 		b.at("/console/applications", "Applications")
 		b.fill("q", "shop")
 		b.press("Search")
+		b.says("Shop") // the page before has the same path and title
 		b.at("/console/applications", "Applications")
 		if got := b.curl(server.token(c))[0]["data"].([]any); len(got) != 1 {
 			t.Errorf("the command lists %v", got)

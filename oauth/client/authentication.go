@@ -66,8 +66,8 @@ type Credentials struct {
 	// Certificate is that of the TLS connection (RFC 8705); nil: there is none.
 	Certificate *mtls.Certificate
 
-	// ClientAuthMethods are the methods in the body and the header that the request uses: none or one; more are refused
-	// (RFC 6749 §2.3).
+	// ClientAuthMethods are the methods in the body and the header that the request uses: none or
+	// one; more are refused (RFC 6749 §2.3).
 	ClientAuthMethods []AuthMethod
 
 	// Proofs are the proofs of possession of a key (RFC 9449): the values of [dpop.Header].
