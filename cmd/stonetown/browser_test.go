@@ -174,6 +174,25 @@ func (b *browser) press(label string) {
 	b.do(chromedp.Click(chromedp.Search(fmt.Sprintf(`//main//*[self::button or self::a][normalize-space()=%q] | //header//button[normalize-space()=%q]`, label, label))))
 }
 
+// send clicks a button that sends a form, and waits for the next page: it can look like the one before.
+func (b *browser) send(label string) {
+	b.Helper()
+	ask(b, chromedp.Evaluate[bool](`window.before = true`))
+	b.press(label)
+	ctx, cancel := context.WithTimeout(b.ctx, pagePatience)
+	defer cancel()
+	for {
+		next, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`!window.before && document.readyState === "complete"`))
+		if err == nil && next {
+			return
+		}
+		if ctx.Err() != nil { // other errors are those of a page that is being left
+			b.failed(fmt.Errorf("no page follows %q: %w", label, ctx.Err()))
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
 // says waits for a text on the page.
 func (b *browser) says(words string) {
 	b.Helper()
