@@ -363,8 +363,10 @@ func (l *lite) pipeline(ctx context.Context, first *Batch) (pipeline, error) {
 		return nil, err
 	}
 	// IMMEDIATE, because a transaction that reads before it writes would otherwise fail
-	// after a concurrent checkpoint or write of another tool.
-	if _, err := l.write.exec(ctx, "BEGIN IMMEDIATE", nil); err != nil {
+	// after a concurrent checkpoint or write of another tool. The driver can report a cancellation
+	// for a statement that has taken effect, so none is passed on: the transaction would stay open,
+	// and every later one would fail.
+	if _, err := l.write.exec(context.WithoutCancel(ctx), "BEGIN IMMEDIATE", nil); err != nil {
 		l.release()
 		return nil, err
 	}
