@@ -466,6 +466,29 @@ func TestStop(t *testing.T) {
 }
 
 // A process leaves jobs of kinds that it does not have to processes that have them.
+// A process that is stopped while it takes jobs leaves no lease on a job that it does not run.
+func TestStopWhileTaking(t *testing.T) {
+	onEveryDatabase(t, func(f *fixture) {
+		for range 300 {
+			f.put("tnt_a", "hello")
+		}
+		for i := 0; f.rows("jobs") > 0; i++ {
+			q := f.process(f.db, time.Hour)
+			q.Register(Kind{Name: "greet", Handle: func(context.Context, Job) error { return nil }})
+			ctx, stop := context.WithTimeout(f.Context(), time.Duration(100+i*50)*time.Microsecond)
+			q.Run(ctx)
+			stop()
+			var leased int64
+			if err := f.db.QueryRow(f.Context(), `SELECT COUNT(*) FROM jobs WHERE attempts > 0`).Scan(&leased); err != nil {
+				f.Fatal(err)
+			}
+			if leased > 0 {
+				f.Fatalf("%d jobs are leased after stop %d", leased, i)
+			}
+		}
+	})
+}
+
 func TestUnknownKinds(t *testing.T) {
 	onEveryDatabase(t, func(f *fixture) {
 		f.Register(Kind{Name: "other", Handle: func(context.Context, Job) error { return nil }})

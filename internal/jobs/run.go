@@ -12,7 +12,7 @@ const (
 	// candidates is how many due jobs of a tenant are read for one free place. Other
 	// processes may take the first of them.
 	candidates = 4
-	// noteFor is how long storing the result of an attempt may take.
+	// noteFor is how long taking a job, and storing the result of an attempt, may take.
 	noteFor = 10 * time.Second
 
 	collectEvery = time.Hour

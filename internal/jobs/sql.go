@@ -67,8 +67,11 @@ func scan(rows *sqldb.Rows) (found []Job, err error) {
 }
 
 // claim takes a job for the duration of a lease. It reports false if another process has
-// taken it.
+// taken it. A stop of the process does not interrupt it: the statement can have taken the job
+// although its result was not received, and then no process would run the job during the lease.
 func (q *Queue) claim(ctx context.Context, l *lane, job *Job) (bool, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteFor)
+	defer cancel()
 	until := q.clock().Add(l.Lease).UnixMicro()
 	n, err := q.db.Exec(ctx, `UPDATE jobs SET due_at = $4, attempts = $5 WHERE tenant_id = $1 AND id = $2 AND due_at = $3`,
 		job.TenantID, job.ID, job.due, until, int64(job.Attempt))
