@@ -62,7 +62,7 @@ const order = `
 	# needs of another it declares as an interface, and cmd plugs it in.
 	internal < identity/password, identity/password/breached, identity/external, identity/factor, identity/session, identity/onetime, identity/federation/relyingparty;
 	engine/authority, identity/password, identity/password/breached, identity/external, identity/factor, identity/session, identity/onetime < identity;
-	identity < identity/authn, identity/userimport, identity/scim;
+	identity < identity/authn, identity/userimport, identity/scim, identity/incident;
 	internal/text < identity/federation/claims;
 	internal/samlprotocol < identity/federation/serviceprovider;
 	identity/federation/claims, identity/federation/relyingparty, identity/federation/serviceprovider, identity/authn < identity/federation;
@@ -104,6 +104,7 @@ const order = `
 	NONE < api/inprocess;
 	api/web < api/openapi, api/scopes, api/applications;
 	oauth/workload, api/web < api/trustedissuers;
+	identity/incident, api/web < api/incidents;
 	api/inprocess, api/web < api/pages;
 	client, api/inprocess, api/web, identity/session < api/console;
 	api/openapi, webhooks < api/webhooks;
@@ -119,7 +120,7 @@ const order = `
 	api/account, oauth, oauth/saml < api/oauth2;
 	api/openapi, controlplane/management < api/control;
 	api/pages, api/control < api/docs;
-	api/webhooks, api/federation, api/audit, api/docs, api/console, api/scopes, api/trustedissuers, api/scim, api/settings, api/authzen, api/applications, api/oauth2 < api;
+	api/webhooks, api/federation, api/audit, api/docs, api/console, api/scopes, api/trustedissuers, api/incidents, api/scim, api/settings, api/authzen, api/applications, api/oauth2 < api;
 
 	# The composition of all packages, which the program and the tests of api open.
 	api, controlplane/management, engine/audit, tuplestore/leasenode, webhooks < server;
@@ -167,6 +168,7 @@ var apiMayNotImport = map[string][]string{
 	"api/oauth2":         {"internal/eventlog", "internal/sqldb"},
 	"api/resources":      {"internal/eventlog", "internal/sqldb"},
 	"api/scopes":         {"internal/eventlog", "internal/sqldb"},
+	"api/incidents": {"internal/eventlog", "internal/sqldb"},
 	"api/trustedissuers": {"internal/eventlog", "internal/sqldb"},
 	"api/settings":       {"internal/eventlog", "internal/sqldb"},
 	"api/webhooks":       {"internal/eventlog", "internal/sqldb"},

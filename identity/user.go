@@ -276,6 +276,15 @@ func (d *Directory) UsersByID(ctx context.Context, tenantID string, userIDs []st
 	return found, nil
 }
 
+// UserIDs returns the ids of the users of a tenant in their order: at most limit, and those after one.
+func (d *Directory) UserIDs(ctx context.Context, tenantID, after string, limit int) ([]string, error) {
+	found, err := sqldb.Texts(d.db.Query(ctx, `SELECT id FROM users WHERE tenant_id = $1 AND id > $2 ORDER BY id LIMIT $3`, tenantID, after, int64(limit)))
+	if err != nil {
+		return nil, fmt.Errorf("list ids of users: %w", err)
+	}
+	return found, nil
+}
+
 // FirstUser returns the user of a tenant that was created first. It fails with [ErrUserNotFound].
 func (d *Directory) FirstUser(ctx context.Context, tenantID string) (User, error) {
 	return selectFirstUser(ctx, d.db, tenantID)

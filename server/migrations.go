@@ -11,6 +11,7 @@ import (
 	"stonetown/identity/factor"
 	"stonetown/identity/federation"
 	"stonetown/identity/federation/signin"
+	"stonetown/identity/incident"
 	"stonetown/identity/onetime"
 	"stonetown/identity/session"
 	"stonetown/internal/eventlog"
@@ -35,6 +36,7 @@ func migrations() []sqldb.Migrations {
 		controlplane.Migrations(),
 		management.Migrations(),
 		identity.Migrations(),
+		incident.Migrations(),
 		session.Migrations(),
 		onetime.Migrations(),
 		factor.Migrations(),

@@ -36,6 +36,7 @@ import (
 	"stonetown/identity/federation"
 	"stonetown/identity/federation/relyingparty"
 	"stonetown/identity/federation/signin"
+	"stonetown/identity/incident"
 	"stonetown/identity/password/breached"
 	"stonetown/identity/scim"
 	"stonetown/identity/session"
@@ -176,6 +177,7 @@ type Server struct {
 	Jobs          *jobs.Queue
 	Connections   *federation.Registry
 	Webhooks      *webhooks.Service
+	Incidents     *incident.Registry
 	Management    *management.Service
 
 	BreachedPasswords breached.List
@@ -297,6 +299,7 @@ func (s *Server) compose(c Config) (err error) {
 	if err != nil {
 		return err
 	}
+	s.Incidents = incident.New(incident.Config{DB: s.DB, Users: s.Users, Mail: s.Authn, Jobs: s.Jobs, Clock: c.Clock})
 	measured, err := newFederationMetrics(c.Metrics)
 	if err != nil {
 		return err
@@ -362,6 +365,7 @@ func (s *Server) compose(c Config) (err error) {
 		SAML:            s.SAML,
 		SCIM:            scim.New(s.Users),
 		Audit:           &auditlog.Reader{Log: events},
+		Incidents:       s.Incidents,
 		ControlURL:      c.ControlURL,
 		Organizations:   s.Management,
 		CursorKey:       c.MasterKey.Derive("cursors"),
@@ -392,10 +396,11 @@ func (s *Server) mayRename(ctx context.Context, tenantID string, renames []schem
 	return cmp.Or(s.Webhooks.MayRename(ctx, tenantID, renames), s.OAuth.Clients.MayRename(ctx, tenantID, renames))
 }
 
-// forgetUser deletes the tokens and grants of a deleted user. The users are composed before
-// OAuth, which reads them.
+// forgetUser deletes the tokens and grants of a deleted user, and takes the user out of incidents.
+// The users are composed before OAuth and incidents, which read them.
 func (s *Server) forgetUser(b *sqldb.Batch, tenantID, userID string) {
 	s.OAuth.Access.ForgetUser(b, tenantID, userID)
+	s.Incidents.ForgetUser(b, tenantID, userID)
 }
 
 // checkMasterKey reads a secret of the database, so that a wrong key is found at the start

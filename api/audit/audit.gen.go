@@ -108,6 +108,9 @@ type IDInPath = ExternalID
 // ImportInPath defines model for ImportInPath.
 type ImportInPath = string
 
+// IncidentInPath defines model for IncidentInPath.
+type IncidentInPath = string
+
 // KindInPath defines model for KindInPath.
 type KindInPath = string
 

@@ -27,6 +27,7 @@ var areas = []area{
 	{"Relations", relationsPage, "Find relations, add them, and see whose access changes before you remove one.", "resources:read"},
 	{"Tests", testsPage, "Edit and run the assertions that changes of the model must keep.", "resources:read"},
 	{"Webhooks", webhooksPage, "Send events to receivers, see what was delivered to them, and send it again.", "webhooks:read"},
+	{"Incidents", incidentsPage, "Manage breach incidents, and notify the users that are affected.", "audit:read"},
 	{"Audit", auditPage, "Read what has happened and who did it, follow the lineage of tokens, and export events.", "audit:read"},
 }
 

@@ -347,6 +347,10 @@ var notices = map[string]string{
 	"hook-disabled": "Subscription disabled.",
 	"hook-enabled":  "Subscription enabled.",
 	"hook-deleted":  "Subscription deleted.",
+
+	"incident-opened":   "Incident opened.",
+	"incident-closed":   "Incident closed.",
+	"incident-notified": "The users are being notified.",
 }
 
 // functions are the functions of the templates.

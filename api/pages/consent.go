@@ -175,9 +175,10 @@ var meanings = map[string]message{
 	"resources:read": "See resources and who may use them", "resources:write": "Change resources and who may use them",
 	"webhooks:read": "See webhooks", "webhooks:write": "Change webhooks",
 	"settings:read": "See settings", "settings:write": "Change settings",
-	"scim:write":  "Change all users and groups by SCIM",
-	"audit:read":  "See the log of everything that happens here",
-	"saml:groups": "See your groups", "saml:attributes": "See other details about you",
+	"scim:write":      "Change all users and groups by SCIM",
+	"audit:read":      "See the log of everything that happens here",
+	"incidents:write": "Manage breach incidents and notify users about them",
+	"saml:groups":     "See your groups", "saml:attributes": "See other details about you",
 }
 
 // claimMeanings describe the claims about users that applications can ask for by their names.

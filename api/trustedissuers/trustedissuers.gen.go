@@ -122,6 +122,9 @@ type IdempotencyKey = string
 // ImportInPath defines model for ImportInPath.
 type ImportInPath = string
 
+// IncidentInPath defines model for IncidentInPath.
+type IncidentInPath = string
+
 // KindInPath defines model for KindInPath.
 type KindInPath = string
 

@@ -471,3 +471,78 @@ func searchEverything(b inspector, server *running, c credentials) {
 	b.browser.at("/console/search", "Search")
 	b.inspected("/console/search")
 }
+
+// manageIncidents opens an incident in the console, notifies its users, and closes it.
+func manageIncidents(b inspector, server *running, c credentials) {
+	b.Helper()
+	const hostile = `</dd><script>alert(1)</script>'"&`
+	b.open("/console/incidents")
+	b.press("New incident")
+	b.at("/console/incidents/new", "New incident")
+	b.put("title", "Public backup", "severity", "high", "description", hostile, "assignee_id", "usr_none")
+	b.send("Open")
+	b.refused("assignee_id")
+	b.at("/console/incidents/new", "New incident")
+	b.put("assignee_id", "")
+	b.send("Open")
+	b.says("Incident opened.")
+	page := strings.TrimPrefix(strings.TrimSuffix(ask(b.browser, chromedp.Location()), "?done=incident-opened"), b.base)
+	id := strings.TrimPrefix(page, "/console/incidents/")
+	read := func() map[string]any { return server.call(b.T, c, "GET", "breach-incidents/"+id, "", 200) }
+	if i := read(); i["description"] != hostile || i["opened_by"].(map[string]any)["type"] != "user" {
+		b.Errorf("opened: %v", i)
+	}
+
+	b.press("Edit")
+	b.at(page+"/edit", "Edit Public backup")
+	b.curl(server.token(c))
+	b.put("severity", "critical", "description", "It was public.\n\nFor two days.")
+	b.send("Save")
+	b.says("Saved.")
+
+	b.press("Notify users")
+	b.at(page+"/notify", "Notify the affected users?")
+	b.says("the users of the list (0)")
+	b.put("subject", "A backup was public", "message", "It had your name.")
+	b.send("Send")
+	b.says("has no affected users")
+	b.open(page)
+	b.put("users", "nobody@example.com")
+	b.send("Add")
+	b.refused("users")
+	b.put("users", "ann@example.com")
+	b.send("Add")
+	b.says("Added.")
+	b.put("users", "usr_none")
+	b.send("Add")
+	b.refused("users")
+	b.says("the others were added")
+	b.open(page)
+	b.press("Notify users")
+	b.says("the users of the list (1)")
+	b.put("subject", "A backup was public", "message", "It had your name.")
+	b.send("Send")
+	b.says("The users are being notified.")
+	for read := ""; !strings.Contains(read, "completed 1"); time.Sleep(10 * time.Millisecond) {
+		b.open(page)
+		read = strings.Join(strings.Fields(b.text("section:has(#notifications) tbody")), " ")
+	}
+	b.at(page, "Public backup")
+	b.curl(server.token(c))
+
+	b.press("Close")
+	b.at(page+"/close", "Close this incident?")
+	b.put("resolution", "It is private.")
+	b.send("Close")
+	b.says("Incident closed.")
+	b.at(page, "Public backup")
+	if i := read(); i["state"] != "closed" || i["severity"] != "critical" || i["affected_users"] != 1.0 {
+		b.Errorf("closed: %v", i)
+	}
+	if text := b.text("main"); strings.Contains(text, "Notify users") || strings.Contains(text, "Add users") {
+		b.Errorf("a closed incident can be changed:\n%s", text)
+	}
+	b.open("/console/incidents")
+	b.at("/console/incidents", "Incidents")
+	b.says("Public backup")
+}

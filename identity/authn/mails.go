@@ -198,6 +198,16 @@ func (s *Service) send(ctx context.Context, tenantID string, u identity.User, na
 	return s.mail.SendMail(ctx, mail)
 }
 
+// SendAnnouncement sends a text of an administrator to a user: paragraphs, separated by blank lines.
+// It fails with [identity.ErrUserNotFound].
+func (s *Service) SendAnnouncement(ctx context.Context, tenantID, userID, subject, message string) error {
+	u, err := s.users.User(ctx, tenantID, userID)
+	if err != nil {
+		return err
+	}
+	return s.send(ctx, tenantID, u, announcement, mailData{Link: "/account", Subject: subject, Message: message})
+}
+
 // SendInvitation sends an invitation to an organisation, with a link to a page of a tenant that works
 // for some time.
 func (s *Service) SendInvitation(ctx context.Context, tenantID, email, organization, inviter, link string, valid time.Duration) error {

@@ -32,7 +32,13 @@ type mailData struct {
 
 	// Of an invitation.
 	Organization, Inviter string
+
+	// Of an announcement. Message consists of paragraphs, separated by blank lines.
+	Subject, Message string
 }
+
+// announcement is the mail with a text of an administrator, which is not translated.
+const announcement = "announcement"
 
 //go:embed mails
 var mailFiles embed.FS
@@ -101,12 +107,20 @@ func compose(locale, name string, data mailData) (m notify.Mail, err error) {
 		Language, Direction, Subject, Action string
 		Before, After                        []string
 	}{mailData: data, Language: in.Tag(), Direction: in.Direction()}
-	content.Subject, content.Action = all.texts.Text(in, mail.Subject, values...), all.texts.Text(in, mail.Action, values...)
+	content.Subject, content.Action = data.Subject, all.texts.Text(in, mail.Action, values...)
+	if mail.Subject != "" {
+		content.Subject = all.texts.Text(in, mail.Subject, values...)
+	}
 	for _, text := range mail.Before {
 		if data.Place == "" && strings.Contains(text, "{place}") {
 			continue
 		}
 		content.Before = append(content.Before, all.texts.Text(in, text, values...))
+	}
+	for paragraph := range strings.SplitSeq(data.Message, "\n\n") {
+		if paragraph = strings.TrimSpace(paragraph); paragraph != "" {
+			content.Before = append(content.Before, paragraph)
+		}
 	}
 	for _, text := range mail.After {
 		content.After = append(content.After, all.texts.Text(in, text, values...))

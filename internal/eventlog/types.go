@@ -111,6 +111,10 @@ const (
 	WebhookDeadLetterReplayed   Type = "webhook.dead_letter_replayed"
 	WebhookDeadLetterDropped    Type = "webhook.dead_letter_dropped"
 
+	SecurityBreachIncidentOpened    Type = "security.breach_incident_opened"
+	SecurityBreachIncidentUpdated   Type = "security.breach_incident_updated"
+	SecurityBreachIncidentNotified  Type = "security.breach_incident_notified" // its users are being notified
+	SecurityBreachIncidentClosed    Type = "security.breach_incident_closed"
 	SecurityBruteForceDetected      Type = "security.brute_force_detected"
 	SecurityBreachedPasswordUsed    Type = "security.breached_password_used" // or refused
 	SecurityNewDeviceSignIn         Type = "security.new_device_sign_in"
@@ -148,6 +152,7 @@ var types = []Type{
 	WebhookSubscriptionDisabled, WebhookSubscriptionDeleted, WebhookSubscriptionFailing,
 	WebhookSecretRotated, WebhookDeliveryDeadLettered, WebhookDeadLetterReplayed,
 	WebhookDeadLetterDropped,
+	SecurityBreachIncidentOpened, SecurityBreachIncidentUpdated, SecurityBreachIncidentNotified, SecurityBreachIncidentClosed,
 	SecurityBruteForceDetected, SecurityBreachedPasswordUsed, SecurityNewDeviceSignIn,
 	SecurityAuthorizationCodeReused, SecurityRefreshTokenReused,
 	TestPing,

@@ -42,6 +42,8 @@ const (
 	DeadLetter          = "dle" // a delivery of which all attempts failed
 
 	TrustedIssuer  = "iss" // whose tokens workloads exchange
+	Incident       = "brc"
+	Notification   = "ntf" // of users that an incident affects
 	Connection     = "fed" // to an identity provider
 	ConnectionTest = "tst"
 )

@@ -22,6 +22,7 @@ var Builtin = []string{
 	"settings:read", "settings:write",
 	"scim:write",
 	"audit:read",
+	"incidents:write",
 }
 
 // Administrative are the built-in scopes that not every user has.

@@ -27,13 +27,9 @@ func (e *UnknownEventError) Error() string {
 	return fmt.Sprintf("the pattern %q matches no event type; use *, a type, or category.*", e.Pattern)
 }
 
-// announced are types that can be subscribed to before the product emits them: integrators learn
-// of incidents by no other way.
-var announced = []string{"security.breach_incident_opened"}
-
 // checkPattern fails with [*UnknownEventError].
 func checkPattern(pattern string) error {
-	known := slices.Contains(announced, pattern) || slices.ContainsFunc(eventlog.Types(), func(t eventlog.Type) bool { return matches(pattern, string(t)) })
+	known := slices.ContainsFunc(eventlog.Types(), func(t eventlog.Type) bool { return matches(pattern, string(t)) })
 	if !known {
 		return &UnknownEventError{pattern}
 	}

@@ -3625,6 +3625,166 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/breach-incidents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List breach incidents, newest first */
+        get: operations["listBreachIncidents"];
+        put?: never;
+        /**
+         * Open a breach incident
+         * @description The event `security.breach_incident_opened` tells integrators. A tenant has at most 1,000 open incidents.
+         */
+        post: operations["openBreachIncident"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/breach-incidents/{incident_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The breach incident's id.
+                 * @example brc_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                incident_id: components["parameters"]["IncidentInPath"];
+            };
+            cookie?: never;
+        };
+        /** Read a breach incident */
+        get: operations["getBreachIncident"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change an open breach incident
+         * @description Absent members stay as they are.
+         */
+        patch: operations["patchBreachIncident"];
+        trace?: never;
+    };
+    "/api/v1/breach-incidents/{incident_id}/close": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The breach incident's id.
+                 * @example brc_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                incident_id: components["parameters"]["IncidentInPath"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Close a breach incident
+         * @description A closed incident is kept as it is, and is not opened again.
+         */
+        post: operations["closeBreachIncident"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/breach-incidents/{incident_id}/affected-users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The breach incident's id.
+                 * @example brc_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                incident_id: components["parameters"]["IncidentInPath"];
+            };
+            cookie?: never;
+        };
+        /** List the users of the list of a breach incident by their ids */
+        get: operations["listAffectedUsers"];
+        put?: never;
+        /**
+         * Add users to the list of a breach incident
+         * @description At most 1,000 at once, and 100,000 in total. Users that are in the list stay in it.
+         */
+        post: operations["addAffectedUsers"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/breach-incidents/{incident_id}/affected-users/{user_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The breach incident's id.
+                 * @example brc_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                incident_id: components["parameters"]["IncidentInPath"];
+                /**
+                 * @description The user's id.
+                 * @example usr_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                user_id: components["parameters"]["UserInPath"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove a user from the list of a breach incident
+         * @description A user that is not in the list is no error.
+         */
+        delete: operations["removeAffectedUser"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/breach-incidents/{incident_id}/notifications": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The breach incident's id.
+                 * @example brc_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                incident_id: components["parameters"]["IncidentInPath"];
+            };
+            cookie?: never;
+        };
+        /** List the notifications of a breach incident, newest first */
+        get: operations["listBreachNotifications"];
+        put?: never;
+        /**
+         * Send a mail to the affected users
+         * @description To the users of the list or, if `affects_all_users` is true, to all users. Mails are sent in the
+         *     background. An incident has at most 20 notifications.
+         */
+        post: operations["notifyAffectedUsers"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/saml/idp/metadata": {
         parameters: {
             query?: never;
@@ -12772,6 +12932,404 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "security.breach_incident_opened": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A breach incident was opened. */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The HMAC-SHA-256 of the body in hexadecimal. Its key is the signing secret as displayed, with `whsec_`. The timestamp is not signed; prefer `webhook-signature`. */
+                    "X-Service-Signature": components["parameters"]["WebhookSignature"];
+                    /** @description The time of the attempt, in Unix seconds. Refuse a request that is older than 5 minutes. */
+                    "X-Service-Timestamp": components["parameters"]["WebhookTimestamp"];
+                    /** @description As `X-Service-Signature`, by the previous secret, while it is valid after a rotation. */
+                    "X-Service-Signature-Previous"?: components["parameters"]["WebhookSignaturePrevious"];
+                    /** @description The `event_id` of the body (Standard Webhooks). */
+                    "webhook-id": components["parameters"]["StandardWebhookId"];
+                    /** @description As `X-Service-Timestamp` (Standard Webhooks). */
+                    "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
+                    /**
+                     * @description `v1,` and the HMAC-SHA-256, in base64, of `webhook-id`, `webhook-timestamp` and the body,
+                     *     joined by periods (Standard Webhooks). Its key is the part of the signing secret after
+                     *     `whsec_`, decoded from base64. After a rotation there are two, separated by a space, while
+                     *     the previous secret is valid.
+                     */
+                    "webhook-signature": components["parameters"]["StandardWebhookSignature"];
+                    /** @description The `event_type` of the body. */
+                    "X-Service-Event": components["parameters"]["WebhookEvent"];
+                    /** @description The id of the delivery, equal in all of its attempts. A replay is another delivery. */
+                    "X-Service-Delivery": components["parameters"]["WebhookDelivery"];
+                    /** @description The number of the attempt. */
+                    "X-Service-Attempt": components["parameters"]["WebhookAttempt"];
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    /**
+                     * @example {
+                     *       "event_id": "evt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *       "event_type": "security.breach_incident_opened",
+                     *       "api_version": "v1",
+                     *       "occurred_at": "2026-11-20T19:27:00.123Z",
+                     *       "sequence": 7,
+                     *       "tenant": {
+                     *         "id": "tnt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *         "slug": "acme"
+                     *       },
+                     *       "actor": {
+                     *         "type": "user",
+                     *         "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                     *       },
+                     *       "data": {
+                     *         "incident": {
+                     *           "id": "brc_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *           "title": "Backup of the mail server was public",
+                     *           "description": "A bucket with a backup could be read by everybody from 1 to 3 November.",
+                     *           "severity": "high",
+                     *           "state": "open",
+                     *           "assignee_id": null,
+                     *           "affects_all_users": false,
+                     *           "affected_users": 1,
+                     *           "resolution": null,
+                     *           "opened_at": "2026-11-20T19:27:00.123Z",
+                     *           "opened_by": {
+                     *             "type": "user",
+                     *             "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                     *           },
+                     *           "updated_at": "2026-11-20T19:27:00.123Z",
+                     *           "closed_at": null
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EventEnvelope"] & {
+                        /** @constant */
+                        event_type?: "security.breach_incident_opened";
+                        data?: components["schemas"]["EventBreachIncident"] | components["schemas"]["EventTruncated"];
+                    };
+                };
+            };
+            responses: {
+                "2XX": components["responses"]["WebhookReceived"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "security.breach_incident_updated": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A breach incident, or the list of its affected users, changed. */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The HMAC-SHA-256 of the body in hexadecimal. Its key is the signing secret as displayed, with `whsec_`. The timestamp is not signed; prefer `webhook-signature`. */
+                    "X-Service-Signature": components["parameters"]["WebhookSignature"];
+                    /** @description The time of the attempt, in Unix seconds. Refuse a request that is older than 5 minutes. */
+                    "X-Service-Timestamp": components["parameters"]["WebhookTimestamp"];
+                    /** @description As `X-Service-Signature`, by the previous secret, while it is valid after a rotation. */
+                    "X-Service-Signature-Previous"?: components["parameters"]["WebhookSignaturePrevious"];
+                    /** @description The `event_id` of the body (Standard Webhooks). */
+                    "webhook-id": components["parameters"]["StandardWebhookId"];
+                    /** @description As `X-Service-Timestamp` (Standard Webhooks). */
+                    "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
+                    /**
+                     * @description `v1,` and the HMAC-SHA-256, in base64, of `webhook-id`, `webhook-timestamp` and the body,
+                     *     joined by periods (Standard Webhooks). Its key is the part of the signing secret after
+                     *     `whsec_`, decoded from base64. After a rotation there are two, separated by a space, while
+                     *     the previous secret is valid.
+                     */
+                    "webhook-signature": components["parameters"]["StandardWebhookSignature"];
+                    /** @description The `event_type` of the body. */
+                    "X-Service-Event": components["parameters"]["WebhookEvent"];
+                    /** @description The id of the delivery, equal in all of its attempts. A replay is another delivery. */
+                    "X-Service-Delivery": components["parameters"]["WebhookDelivery"];
+                    /** @description The number of the attempt. */
+                    "X-Service-Attempt": components["parameters"]["WebhookAttempt"];
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    /**
+                     * @example {
+                     *       "event_id": "evt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *       "event_type": "security.breach_incident_updated",
+                     *       "api_version": "v1",
+                     *       "occurred_at": "2026-11-20T19:27:00.123Z",
+                     *       "sequence": 7,
+                     *       "tenant": {
+                     *         "id": "tnt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *         "slug": "acme"
+                     *       },
+                     *       "actor": {
+                     *         "type": "user",
+                     *         "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                     *       },
+                     *       "data": {
+                     *         "incident": {
+                     *           "id": "brc_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *           "title": "Backup of the mail server was public",
+                     *           "description": "A bucket with a backup could be read by everybody from 1 to 3 November.",
+                     *           "severity": "high",
+                     *           "state": "open",
+                     *           "assignee_id": null,
+                     *           "affects_all_users": false,
+                     *           "affected_users": 1,
+                     *           "resolution": null,
+                     *           "opened_at": "2026-11-20T19:27:00.123Z",
+                     *           "opened_by": {
+                     *             "type": "user",
+                     *             "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                     *           },
+                     *           "updated_at": "2026-11-20T19:27:00.123Z",
+                     *           "closed_at": null
+                     *         },
+                     *         "changes": {
+                     *           "severity": [
+                     *             "medium",
+                     *             "high"
+                     *           ]
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EventEnvelope"] & {
+                        /** @constant */
+                        event_type?: "security.breach_incident_updated";
+                        data?: components["schemas"]["EventBreachIncidentChanged"] | components["schemas"]["EventTruncated"];
+                    };
+                };
+            };
+            responses: {
+                "2XX": components["responses"]["WebhookReceived"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "security.breach_incident_notified": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** The affected users of a breach incident are being notified. */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The HMAC-SHA-256 of the body in hexadecimal. Its key is the signing secret as displayed, with `whsec_`. The timestamp is not signed; prefer `webhook-signature`. */
+                    "X-Service-Signature": components["parameters"]["WebhookSignature"];
+                    /** @description The time of the attempt, in Unix seconds. Refuse a request that is older than 5 minutes. */
+                    "X-Service-Timestamp": components["parameters"]["WebhookTimestamp"];
+                    /** @description As `X-Service-Signature`, by the previous secret, while it is valid after a rotation. */
+                    "X-Service-Signature-Previous"?: components["parameters"]["WebhookSignaturePrevious"];
+                    /** @description The `event_id` of the body (Standard Webhooks). */
+                    "webhook-id": components["parameters"]["StandardWebhookId"];
+                    /** @description As `X-Service-Timestamp` (Standard Webhooks). */
+                    "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
+                    /**
+                     * @description `v1,` and the HMAC-SHA-256, in base64, of `webhook-id`, `webhook-timestamp` and the body,
+                     *     joined by periods (Standard Webhooks). Its key is the part of the signing secret after
+                     *     `whsec_`, decoded from base64. After a rotation there are two, separated by a space, while
+                     *     the previous secret is valid.
+                     */
+                    "webhook-signature": components["parameters"]["StandardWebhookSignature"];
+                    /** @description The `event_type` of the body. */
+                    "X-Service-Event": components["parameters"]["WebhookEvent"];
+                    /** @description The id of the delivery, equal in all of its attempts. A replay is another delivery. */
+                    "X-Service-Delivery": components["parameters"]["WebhookDelivery"];
+                    /** @description The number of the attempt. */
+                    "X-Service-Attempt": components["parameters"]["WebhookAttempt"];
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    /**
+                     * @example {
+                     *       "event_id": "evt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *       "event_type": "security.breach_incident_notified",
+                     *       "api_version": "v1",
+                     *       "occurred_at": "2026-11-20T19:27:00.123Z",
+                     *       "sequence": 7,
+                     *       "tenant": {
+                     *         "id": "tnt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *         "slug": "acme"
+                     *       },
+                     *       "actor": {
+                     *         "type": "user",
+                     *         "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                     *       },
+                     *       "data": {
+                     *         "incident": {
+                     *           "id": "brc_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *           "title": "Backup of the mail server was public",
+                     *           "description": "A bucket with a backup could be read by everybody from 1 to 3 November.",
+                     *           "severity": "high",
+                     *           "state": "open",
+                     *           "assignee_id": null,
+                     *           "affects_all_users": false,
+                     *           "affected_users": 1,
+                     *           "resolution": null,
+                     *           "opened_at": "2026-11-20T19:27:00.123Z",
+                     *           "opened_by": {
+                     *             "type": "user",
+                     *             "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                     *           },
+                     *           "updated_at": "2026-11-20T19:27:00.123Z",
+                     *           "closed_at": null
+                     *         },
+                     *         "notification": {
+                     *           "id": "ntf_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *           "subject": "Your address was in a public backup"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EventEnvelope"] & {
+                        /** @constant */
+                        event_type?: "security.breach_incident_notified";
+                        data?: components["schemas"]["EventBreachIncidentNotified"] | components["schemas"]["EventTruncated"];
+                    };
+                };
+            };
+            responses: {
+                "2XX": components["responses"]["WebhookReceived"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "security.breach_incident_closed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A breach incident was closed. */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The HMAC-SHA-256 of the body in hexadecimal. Its key is the signing secret as displayed, with `whsec_`. The timestamp is not signed; prefer `webhook-signature`. */
+                    "X-Service-Signature": components["parameters"]["WebhookSignature"];
+                    /** @description The time of the attempt, in Unix seconds. Refuse a request that is older than 5 minutes. */
+                    "X-Service-Timestamp": components["parameters"]["WebhookTimestamp"];
+                    /** @description As `X-Service-Signature`, by the previous secret, while it is valid after a rotation. */
+                    "X-Service-Signature-Previous"?: components["parameters"]["WebhookSignaturePrevious"];
+                    /** @description The `event_id` of the body (Standard Webhooks). */
+                    "webhook-id": components["parameters"]["StandardWebhookId"];
+                    /** @description As `X-Service-Timestamp` (Standard Webhooks). */
+                    "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
+                    /**
+                     * @description `v1,` and the HMAC-SHA-256, in base64, of `webhook-id`, `webhook-timestamp` and the body,
+                     *     joined by periods (Standard Webhooks). Its key is the part of the signing secret after
+                     *     `whsec_`, decoded from base64. After a rotation there are two, separated by a space, while
+                     *     the previous secret is valid.
+                     */
+                    "webhook-signature": components["parameters"]["StandardWebhookSignature"];
+                    /** @description The `event_type` of the body. */
+                    "X-Service-Event": components["parameters"]["WebhookEvent"];
+                    /** @description The id of the delivery, equal in all of its attempts. A replay is another delivery. */
+                    "X-Service-Delivery": components["parameters"]["WebhookDelivery"];
+                    /** @description The number of the attempt. */
+                    "X-Service-Attempt": components["parameters"]["WebhookAttempt"];
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    /**
+                     * @example {
+                     *       "event_id": "evt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *       "event_type": "security.breach_incident_closed",
+                     *       "api_version": "v1",
+                     *       "occurred_at": "2026-11-20T19:27:00.123Z",
+                     *       "sequence": 7,
+                     *       "tenant": {
+                     *         "id": "tnt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *         "slug": "acme"
+                     *       },
+                     *       "actor": {
+                     *         "type": "user",
+                     *         "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                     *       },
+                     *       "data": {
+                     *         "incident": {
+                     *           "id": "brc_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *           "title": "Backup of the mail server was public",
+                     *           "description": "A bucket with a backup could be read by everybody from 1 to 3 November.",
+                     *           "severity": "high",
+                     *           "state": "closed",
+                     *           "assignee_id": null,
+                     *           "affects_all_users": false,
+                     *           "affected_users": 1,
+                     *           "resolution": "The bucket is private.",
+                     *           "opened_at": "2026-11-20T19:27:00.123Z",
+                     *           "opened_by": {
+                     *             "type": "user",
+                     *             "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                     *           },
+                     *           "updated_at": "2026-11-20T19:27:00.123Z",
+                     *           "closed_at": "2026-11-20T19:27:00.123Z"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EventEnvelope"] & {
+                        /** @constant */
+                        event_type?: "security.breach_incident_closed";
+                        data?: components["schemas"]["EventBreachIncident"] | components["schemas"]["EventTruncated"];
+                    };
+                };
+            };
+            responses: {
+                "2XX": components["responses"]["WebhookReceived"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "security.breached_password_used": {
         parameters: {
             query?: never;
@@ -14407,6 +14965,123 @@ export interface components {
         AuditEventList: {
             data: components["schemas"]["AuditEvent"][];
             meta: components["schemas"]["ListMeta"];
+        };
+        BreachIncidentActor: {
+            /** @enum {string} */
+            type: "user" | "application";
+            id: string;
+        };
+        BreachIncident: {
+            id: string;
+            title: string;
+            description: string;
+            /** @enum {string} */
+            severity: "low" | "medium" | "high" | "critical";
+            /** @enum {string} */
+            state: "open" | "closed";
+            /** @description The id of the user who handles it; null: nobody does. */
+            assignee_id: string | null;
+            /** @description Whether all users of the tenant are affected, not only those of the list. */
+            affects_all_users: boolean;
+            /** @description The number of users in the list. */
+            affected_users: number;
+            /** @description How it ended; null while it is open. */
+            resolution: string | null;
+            opened_at: components["schemas"]["Timestamp"];
+            /** @description Null: the product. */
+            opened_by: components["schemas"]["BreachIncidentActor"] | null;
+            updated_at: components["schemas"]["Timestamp"];
+            closed_at: components["schemas"]["Timestamp"] | null;
+        };
+        BreachIncidentInput: {
+            /** @description One line of at most 200 bytes. */
+            title: string;
+            /** @description What happened, in at most 10,000 bytes. */
+            description?: string;
+            /** @enum {string} */
+            severity: "low" | "medium" | "high" | "critical";
+            /** @description The id of the user who handles it. */
+            assignee_id?: string | null;
+            /** @description Whether all users of the tenant are affected; false by default. */
+            affects_all_users?: boolean;
+        };
+        BreachIncidentPatch: {
+            /** @description One line of at most 200 bytes. */
+            title?: string;
+            /** @description What happened, in at most 10,000 bytes. */
+            description?: string;
+            /** @enum {string} */
+            severity?: "low" | "medium" | "high" | "critical";
+            /** @description The id of the user who handles it; null: nobody does. */
+            assignee_id?: string | null;
+            affects_all_users?: boolean;
+            id?: components["schemas"]["Immutable"];
+            state?: components["schemas"]["Immutable"];
+            affected_users?: components["schemas"]["Immutable"];
+            opened_at?: components["schemas"]["Immutable"];
+        };
+        BreachIncidentClose: {
+            /** @description How it ended, in at most 10,000 bytes. */
+            resolution: string;
+        };
+        BreachIncidentRead: {
+            data: components["schemas"]["BreachIncident"];
+            meta: components["schemas"]["Meta"];
+        };
+        BreachIncidentList: {
+            data: components["schemas"]["BreachIncident"][];
+            meta: components["schemas"]["ListMeta"];
+        };
+        AffectedUser: {
+            user_id: string;
+            added_at: components["schemas"]["Timestamp"];
+        };
+        AffectedUserList: {
+            data: components["schemas"]["AffectedUser"][];
+            meta: components["schemas"]["ListMeta"];
+        };
+        AffectedUsersInput: {
+            /** @description 1 to 1,000 ids of users. */
+            user_ids: string[];
+        };
+        AffectedUsersAdded: {
+            data: {
+                /** @description The number of users in the list now. */
+                affected_users: number;
+                /** @description Those of the request that no user has, which were not added. */
+                unknown_user_ids: string[];
+            };
+            meta: components["schemas"]["Meta"];
+        };
+        BreachNotification: {
+            id: string;
+            subject: string;
+            message: string;
+            /**
+             * @description `completed`: a mail to each user was queued.
+             * @enum {string}
+             */
+            state: "running" | "completed";
+            /** @description The number of mails that were queued so far. */
+            mails: number;
+            created_at: components["schemas"]["Timestamp"];
+            /** @description Null: the product. */
+            created_by: components["schemas"]["BreachIncidentActor"] | null;
+            finished_at: components["schemas"]["Timestamp"] | null;
+        };
+        BreachNotificationInput: {
+            /** @description The subject of the mail. One line of at most 200 bytes. */
+            subject: string;
+            /** @description The text of the mail, in at most 10,000 bytes. Blank lines separate paragraphs. */
+            message: string;
+        };
+        BreachNotificationRead: {
+            data: components["schemas"]["BreachNotification"];
+            meta: components["schemas"]["Meta"];
+        };
+        BreachNotificationList: {
+            data: components["schemas"]["BreachNotification"][];
+            meta: components["schemas"]["Meta"];
         };
         ScopeInput: {
             /** @description At most 128 characters of RFC 6749 section 3.3: printable ASCII without space, quotation mark and backslash. */
@@ -16859,6 +17534,20 @@ export interface components {
             new_jti: string;
             granted: components["schemas"]["EventTokenTarget"];
         };
+        EventBreachIncident: {
+            incident: components["schemas"]["BreachIncident"];
+        };
+        EventBreachIncidentChanged: {
+            incident: components["schemas"]["BreachIncident"];
+            changes: components["schemas"]["EventChanges"];
+        };
+        EventBreachIncidentNotified: {
+            incident: components["schemas"]["BreachIncident"];
+            notification: {
+                id: string;
+                subject: string;
+            };
+        };
         EventTrustedIssuerRef: {
             id: string;
             issuer: string;
@@ -17970,6 +18659,11 @@ export interface components {
          * @example reports:read
          */
         ScopeInPath: string;
+        /**
+         * @description The breach incident's id.
+         * @example brc_k3q7v2m5x4r6t2w7a2c3d4e5f6
+         */
+        IncidentInPath: string;
         /**
          * @description The trusted issuer's id.
          * @example iss_k3q7v2m5x4r6t2w7a2c3d4e5f6
@@ -26842,6 +27536,472 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             410: components["responses"]["Gone"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listBreachIncidents: {
+        parameters: {
+            query?: {
+                /** @description `open`: only those that are open. */
+                state?: "open";
+                /** @description Opaque; `meta.next_cursor` of the page before. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description How many items a page has at most. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of incidents. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BreachIncidentList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    openBreachIncident: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "title": "Backup of the mail server was public",
+                 *       "severity": "high",
+                 *       "description": "A bucket with a backup could be read by everybody from 1 to 3 November."
+                 *     }
+                 */
+                "application/json": components["schemas"]["BreachIncidentInput"];
+            };
+        };
+        responses: {
+            /** @description The incident is open. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BreachIncidentRead"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getBreachIncident: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The breach incident's id.
+                 * @example brc_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                incident_id: components["parameters"]["IncidentInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The incident. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BreachIncidentRead"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    patchBreachIncident: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The breach incident's id.
+                 * @example brc_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                incident_id: components["parameters"]["IncidentInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "severity": "critical",
+                 *       "assignee_id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                 *     }
+                 */
+                "application/json": components["schemas"]["BreachIncidentPatch"];
+            };
+        };
+        responses: {
+            /** @description The incident as it is now. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BreachIncidentRead"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    closeBreachIncident: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The breach incident's id.
+                 * @example brc_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                incident_id: components["parameters"]["IncidentInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "resolution": "The bucket is private. Nobody else had read it."
+                 *     }
+                 */
+                "application/json": components["schemas"]["BreachIncidentClose"];
+            };
+        };
+        responses: {
+            /** @description The incident as it was closed. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BreachIncidentRead"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listAffectedUsers: {
+        parameters: {
+            query?: {
+                /** @description Opaque; `meta.next_cursor` of the page before. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description How many items a page has at most. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The breach incident's id.
+                 * @example brc_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                incident_id: components["parameters"]["IncidentInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of users. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AffectedUserList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    addAffectedUsers: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The breach incident's id.
+                 * @example brc_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                incident_id: components["parameters"]["IncidentInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "user_ids": [
+                 *         "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["AffectedUsersInput"];
+            };
+        };
+        responses: {
+            /** @description The incident as it is now. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AffectedUsersAdded"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    removeAffectedUser: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The breach incident's id.
+                 * @example brc_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                incident_id: components["parameters"]["IncidentInPath"];
+                /**
+                 * @description The user's id.
+                 * @example usr_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                user_id: components["parameters"]["UserInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: components["responses"]["Deleted"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listBreachNotifications: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The breach incident's id.
+                 * @example brc_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                incident_id: components["parameters"]["IncidentInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All notifications. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BreachNotificationList"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    notifyAffectedUsers: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The breach incident's id.
+                 * @example brc_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                incident_id: components["parameters"]["IncidentInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "subject": "Your address was in a public backup",
+                 *       "message": "From 1 to 3 November a backup could be read by everybody. It had your name and address."
+                 *     }
+                 */
+                "application/json": components["schemas"]["BreachNotificationInput"];
+            };
+        };
+        responses: {
+            /** @description The users are being notified. */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BreachNotificationRead"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["KeyReused"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];

@@ -3,6 +3,7 @@
 /** A code of the API's errors. */
 export type ErrorCode =
   | 'access_denied'
+  | 'affected_user_limit_reached'
   | 'application_has_active_sessions'
   | 'application_not_found'
   | 'assertion_set_limit_reached'
@@ -10,6 +11,10 @@ export type ErrorCode =
   | 'assertions_not_found'
   | 'attribute_mapping_invalid'
   | 'authorization_pending'
+  | 'breach_incident_closed'
+  | 'breach_incident_limit_reached'
+  | 'breach_incident_not_found'
+  | 'breach_notification_limit_reached'
   | 'bulk_too_large'
   | 'ceremony_invalid'
   | 'check_too_complex'
@@ -72,6 +77,7 @@ export type ErrorCode =
   | 'member_not_found'
   | 'metadata_fetch_failed'
   | 'name_taken'
+  | 'no_affected_users'
   | 'not_applicable'
   | 'not_found'
   | 'password_incorrect'
