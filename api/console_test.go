@@ -1,16 +1,23 @@
 package api_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"html"
+	"io"
 	"math/rand/v2"
+	"mime/multipart"
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"stonetown/identity/userimport"
 )
 
 // consoleIsClosed: who gets into the console, and what a browser cannot be made to do there. That
@@ -192,6 +199,77 @@ func consoleIsClosed(t *testing.T, w *world, c *client) {
 	c.want(t, 200, "", "PATCH", "/api/v1/settings", object{"mfa_policy": object{"mode": "required"}})
 	p = c.visit(t, "POST", "/auth/sign-in", nil, url.Values{"email": {"ann@example.com"}, "password": {secret}, "next": {"/console"}})
 	equal(t, "enrol", get("/console", cookieOf(p)).header.Get("Location"), "/account/security?done=enrol&next=%2Fconsole")
+}
+
+// consoleActsOnce: forms that are sent twice, at once or by another session, and files.
+func consoleActsOnce(t *testing.T, _ *world, c *client) {
+	ann, bob := member(t, c, "ann@example.com"), member(t, c, "bob@example.com")
+	group := c.want(t, 201, "", "POST", "/api/v1/groups", object{"slug": "admins", "name": "Admins", "scopes": []string{"applications:read", "applications:write", "users:read", "users:write"}}).data()["id"].(string)
+	var sessions []string
+	for _, user := range []string{ann, bob} {
+		c.want(t, 201, "", "POST", "/api/v1/groups/"+group+"/members", object{"user_id": user})
+	}
+	for _, email := range []string{"ann@example.com", "bob@example.com"} {
+		sessions = append(sessions, signIn(t, c, email, secret, "complete").data()["session_token"].(string))
+	}
+	shownSecret := regexp.MustCompile(`<pre id="secret" tabindex="0">(cs_[^<]+)</pre>`)
+	const page = "/console/applications/new?type=server"
+	create := func(token string, form url.Values) (status int, secret string) {
+		t.Helper()
+		p := c.visit(t, "POST", page, asBrowser(token), form)
+		if found := shownSecret.FindStringSubmatch(p.html); found != nil {
+			secret = found[1]
+		}
+		return p.status, secret
+	}
+	count := func() int { return len(c.want(t, 200, "", "GET", "/api/v1/applications?q=Once", nil).list()) }
+	form := url.Values{"once": {"first"}, "name": {"Once"}, "redirect_uris": {"https://once.example.com/"}}
+	secrets := make([]string, 8)
+	var sending sync.WaitGroup
+	for i := range secrets {
+		sending.Go(func() { _, secrets[i] = create(sessions[0], form) })
+	}
+	sending.Wait()
+	equal(t, "the secrets of all", slices.Compact(secrets), []string{secrets[0]})
+	equal(t, "created by all", []any{count(), strings.HasPrefix(secrets[0], "cs_")}, []any{1, true})
+	_, other := create(sessions[1], form)
+	equal(t, "by another session", []any{count(), other != secrets[0]}, []any{2, true})
+
+	form = url.Values{"once": {"second"}, "name": {"Once"}, "redirect_uris": {"http://once.example.com/"}}
+	p := c.visit(t, "POST", page, asBrowser(sessions[0]), form)
+	next := regexp.MustCompile(`name="once" value="([^"]+)"`).FindStringSubmatch(p.html)
+	equal(t, "refused", []any{p.status, len(next), count()}, []any{400, 2, 2})
+	form["once"], form["redirect_uris"] = next[1:], []string{"https://once.example.com/"}
+	status, _ := create(sessions[0], form)
+	equal(t, "corrected", []any{status, count()}, []any{200, 3})
+
+	// A file that is sent twice is one import. Other sites cannot send one.
+	upload := func(header http.Header, once, text string) shown {
+		t.Helper()
+		var body bytes.Buffer
+		parts := multipart.NewWriter(&body)
+		_ = parts.WriteField("once", once) // a buffer takes everything
+		file, _ := parts.CreateFormFile("file", "users.ndjson")
+		_, _ = io.WriteString(file, text)
+		_ = parts.Close()
+		return c.browse(t, "POST", "/console/users/imports/upload", parts.FormDataContentType(), header, &body)
+	}
+	rows := strings.Repeat("{\"email\":\"x\"}\n", 100_000) // more than a form may have
+	var to []string
+	for range 2 {
+		a := upload(asBrowser(sessions[0]), "file", rows)
+		equal(t, "sent", a.status, 303)
+		to = append(to, a.header.Get("Location"))
+	}
+	equal(t, "the same import", to[1], to[0])
+	equal(t, "imports", len(c.want(t, 200, "", "GET", importPath, nil).list()), 1)
+	c.want(t, 200, "", "POST", importPath+strings.TrimPrefix(to[0], "/console/users/imports")+"/cancel", nil)
+	equal(t, "too many lines", upload(asBrowser(sessions[0]), "more", strings.Repeat("{}\n", userimport.MaxRows+1)).status, 413)
+	equal(t, "from another site", upload(http.Header{"Cookie": {"__Host-sid=" + sessions[0]}, "Sec-Fetch-Site": {"cross-site"}}, "evil", "{}").status, 403)
+	equal(t, "no session", upload(http.Header{"Sec-Fetch-Site": {"same-origin"}}, "none", "{}").header.Get("Location"), "/auth/sign-in?next=%2Fconsole%2Fusers%2Fimports%2Fupload")
+	c.want(t, 200, "", "PATCH", "/api/v1/groups/"+group, object{"scopes": []string{"users:read"}})
+	equal(t, "without the right", upload(asBrowser(sessions[0]), "right", "{}").status, 403)
+	equal(t, "imports", len(c.want(t, 200, "", "GET", importPath, nil).list()), 1)
 }
 
 // versionOf returns the version of a form, by the last part of its action.
