@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bytes"
+	"encoding/csv"
 	"encoding/json"
 	"html"
 	"io"
@@ -86,6 +87,9 @@ func consoleIsClosed(t *testing.T, w *world, c *client) {
 		if strings.Contains(p.html, "<script") || strings.Contains(p.html, "style=") || strings.Contains(p.html, "onclick") || strings.Contains(p.html, "eyJ") || strings.Contains(p.html, token) {
 			t.Errorf("%s holds what it was given as it is, something inline, or a token:\n%s", target, p.html)
 		}
+	}
+	if p := get("/console/applications/new?type=server", token); strings.Contains(p.html, "tls_client_auth") {
+		t.Error("a server that gets no certificates of clients offers them")
 	}
 	equal(t, "style", c.visit(t, "GET", "/console/assets/console.css", nil, nil).header.Get("Content-Type"), "text/css; charset=utf-8")
 	equal(t, "not at the control plane", (&client{server: c.server, host: controlHost}).visit(t, "GET", "/console", asBrowser(token), nil).status, 404)
@@ -254,22 +258,29 @@ func consoleActsOnce(t *testing.T, _ *world, c *client) {
 		_ = parts.Close()
 		return c.browse(t, "POST", "/console/users/imports/upload", parts.FormDataContentType(), header, &body)
 	}
-	rows := strings.Repeat("{\"email\":\"x\"}\n", 100_000) // more than a form may have
+	many := strings.Repeat("{\"email\":\"x\"}\n", 100_000) // more than a form may have
 	var to []string
 	for range 2 {
-		a := upload(asBrowser(sessions[0]), "file", rows)
+		a := upload(asBrowser(sessions[0]), "file", many)
 		equal(t, "sent", a.status, 303)
 		to = append(to, a.header.Get("Location"))
 	}
 	equal(t, "the same import", to[1], to[0])
 	equal(t, "imports", len(c.want(t, 200, "", "GET", importPath, nil).list()), 1)
 	c.want(t, 200, "", "POST", importPath+strings.TrimPrefix(to[0], "/console/users/imports")+"/cancel", nil)
+	const formula = `=HYPERLINK("https://evil.example.com")`
+	wrong := upload(asBrowser(sessions[0]), "wrong", `{"email":"ann@example.com"}`+"\n"+string(rows(t, object{"email": formula}))).header.Get("Location")
+	ended(t, c, strings.TrimPrefix(wrong, "/console/users/imports/"))
+	p = c.visit(t, "GET", wrong+"/errors.csv", asBrowser(sessions[0]), nil)
+	read, err := csv.NewReader(strings.NewReader(p.html)).ReadAll()
+	equal(t, "the file of errors", []any{err, p.header.Get("Content-Type"), len(read)}, []any{nil, "text/csv; charset=utf-8", 3})
+	equal(t, "its lines", []any{read[1][:3], read[2][:3]}, []any{[]string{"1", "ann@example.com", "user_exists"}, []string{"2", "'" + formula, "email_invalid"}})
 	equal(t, "too many lines", upload(asBrowser(sessions[0]), "more", strings.Repeat("{}\n", userimport.MaxRows+1)).status, 413)
 	equal(t, "from another site", upload(http.Header{"Cookie": {"__Host-sid=" + sessions[0]}, "Sec-Fetch-Site": {"cross-site"}}, "evil", "{}").status, 403)
 	equal(t, "no session", upload(http.Header{"Sec-Fetch-Site": {"same-origin"}}, "none", "{}").header.Get("Location"), "/auth/sign-in?next=%2Fconsole%2Fusers%2Fimports%2Fupload")
 	c.want(t, 200, "", "PATCH", "/api/v1/groups/"+group, object{"scopes": []string{"users:read"}})
 	equal(t, "without the right", upload(asBrowser(sessions[0]), "right", "{}").status, 403)
-	equal(t, "imports", len(c.want(t, 200, "", "GET", importPath, nil).list()), 1)
+	equal(t, "imports", len(c.want(t, 200, "", "GET", importPath, nil).list()), 2)
 }
 
 // versionOf returns the version of a form, by the last part of its action.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"html/template"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -80,6 +81,8 @@ func (k *keyedAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer(status, data)
 }
 
+var parsed = sync.OnceValues(func() (map[string]*template.Template, error) { return web.ParseTemplates(files, functions) })
+
 // sent is a visit with a form that was sent.
 func sent(t *testing.T, api http.Handler, session string, form url.Values) (*visit, *httptest.ResponseRecorder) {
 	t.Helper()
@@ -88,7 +91,7 @@ func sent(t *testing.T, api http.Handler, session string, form url.Values) (*vis
 	if err := r.ParseForm(); err != nil {
 		t.Fatal(err)
 	}
-	templates, err := web.ParseTemplates(files, functions)
+	templates, err := parsed()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ type Object = map[string]any
 
 // Answer is the response of an operation.
 type Answer struct {
+	// Data is the member data of the response, or all of a response without one, such as metadata.
 	Data any
 	Meta Meta
 	// Cookies are for the browser, as values of Set-Cookie.
@@ -99,21 +100,24 @@ func send(api http.Handler, r *http.Request, res *recorder, token, key, method, 
 		return a, nil
 	}
 	var read struct {
-		Data    any    `json:"data"`
-		Meta    Meta   `json:"meta"`
-		Error   code   `json:"error"`
-		Message string `json:"message"`
-		Details Object `json:"details"`
+		Data    json.RawMessage `json:"data"`
+		Meta    Meta            `json:"meta"`
+		Error   code            `json:"error"`
+		Message string          `json:"message"`
+		Details Object          `json:"details"`
 	}
 	if err := json.Unmarshal(res.body.Bytes(), &read); err != nil {
 		return a, fmt.Errorf("%s %s: %w", method, path, err)
 	}
-	a.Data, a.Meta = read.Data, read.Meta
+	a.Meta = read.Meta
 	if res.status >= http.StatusBadRequest {
 		after, _ := strconv.Atoi(res.header.Get("Retry-After"))
 		return a, &Error{res.status, string(read.Error), read.Message, read.Details, after}
 	}
-	return a, nil
+	if read.Data == nil {
+		read.Data = res.body.Bytes()
+	}
+	return a, json.Unmarshal(read.Data, &a.Data)
 }
 
 // code is the code of an error. The control plane has it in an object.

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"bytes"
+	"compress/gzip"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -27,6 +31,7 @@ func TestConsoleSecurity(t *testing.T) {
 	t.Run("Policies", func(t *testing.T) { setPolicies(b.in(t), server, c) })
 	t.Run("Keys", func(t *testing.T) { replaceSigned(b.in(t), server, c) })
 	t.Run("Issuers", func(t *testing.T) { trustIssuers(b.in(t), server, c) })
+	t.Run("Imports", func(t *testing.T) { importFromFile(b.in(t), server, c) })
 }
 
 // setPolicies changes the settings of the tenant, group by group.
@@ -256,4 +261,91 @@ func trustIssuers(b inspector, server *running, c credentials) {
 	b.send("Delete")
 	b.says("Trusted issuer deleted.")
 	server.call(b.T, c, "GET", "trusted-issuers/"+id, "", 404)
+}
+
+// importFromFile imports users from files.
+func importFromFile(b inspector, server *running, c credentials) {
+	b.Helper()
+	const page = "/console/users/imports"
+	choose := func(name, text string) {
+		b.Helper()
+		file := filepath.Join(b.TempDir(), name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			b.Fatal(err)
+		}
+		b.do(chromedp.SetUploadFiles(chromedp.CSS("[name=file]"), []string{file}))
+	}
+	b.open("/console/users")
+	b.press("Imports")
+	b.at(page, "Imports")
+	b.says("None in the last 30 days.")
+	b.curl(server.token(c))
+	choose("empty.ndjson", "\n\n")
+	b.send("Import")
+	b.refused("file")
+	b.says("an import must have at least one row")
+	b.at(page+"/upload", "Imports")
+
+	// A compressed file, some of whose rows fail. The progress is that of the page when it is loaded.
+	var compressed bytes.Buffer
+	z := gzip.NewWriter(&compressed)
+	for i := range 300 {
+		fmt.Fprintf(z, `{"email":"imported%d@example.com","name":"=cmd()"}`+"\n", i)
+	}
+	fmt.Fprintln(z, `{"email":"=1+1"}`+"\n"+`{"email":"imported1@example.com"}`+"\n"+`{"email":"<script>"`)
+	if err := z.Close(); err != nil {
+		b.Fatal(err)
+	}
+	choose("users.ndjson.gz", compressed.String())
+	b.send("Import")
+	b.do(chromedp.WaitVisible(chromedp.CSS("#progress")))
+	at := strings.TrimPrefix(strings.Split(ask(b.browser, chromedp.Location()), "?")[0], b.base)
+	for deadline := time.Now().Add(pagePatience); !strings.Contains(b.text("#progress"), "completed"); b.open(at) {
+		if time.Now().After(deadline) {
+			b.Fatalf("the import does not end:\n%s", b.text("#progress"))
+		}
+	}
+	b.at(at, "Import of users")
+	b.curl(server.token(c))
+	for _, want := range []string{"300", "301", "302", "email_invalid", "user_exists", "invalid_json"} {
+		if got := b.text("#progress"); !strings.Contains(got, want) {
+			b.Errorf("the page does not say %q:\n%s", want, got)
+		}
+	}
+	if got := ask(b.browser, chromedp.Evaluate[string](`document.querySelector("a[download]").getAttribute("href")`)); got != at+"/errors.csv" {
+		b.Errorf("the file of errors is %s", got)
+	}
+	b.press("All imports")
+	b.at(page, "Imports")
+	b.says("completed")
+
+	// An import that goes on is followed with a script, and stopped. It waits for the first, which is of
+	// many rows.
+	var many strings.Builder
+	for i := range 60_000 {
+		fmt.Fprintf(&many, `{"email":"many%d@example.com"}`+"\n", i)
+	}
+	choose("many.ndjson", many.String())
+	b.send("Import")
+	b.do(chromedp.WaitVisible(chromedp.CSS("#progress[data-underway]")))
+	at = strings.TrimPrefix(strings.Split(ask(b.browser, chromedp.Location()), "?")[0], b.base)
+	b.accessible("an import that goes on")
+	b.picture("console-users-import", "underway")
+	b.scripts(true)
+	b.open(at)
+	before := b.text("#progress dl")
+	b.do(chromedp.WaitVisible(chromedp.CSS("#progress")), chromedp.Evaluate[chromedp.Void](`void (document.querySelector("#progress").dataset.old = "yes")`))
+	b.do(chromedp.WaitNotPresent(chromedp.CSS("#progress[data-old]")))
+	if after := b.text("#progress dl"); after == before {
+		b.Errorf("the script shows no progress:\n%s", after)
+	}
+	b.inspected(at)
+	b.scripts(false)
+	b.open(at)
+	b.press("Stop")
+	b.at(at+"/cancel", "Stop this import?")
+	b.press("Stop the import")
+	b.says("Import stopped.")
+	b.says("cancelled")
+	b.at(at, "Import of users")
 }
