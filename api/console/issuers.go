@@ -22,20 +22,20 @@ type preset struct {
 var presets = []preset{
 	{
 		choice{"github", "GitHub Actions", "Jobs of repositories at github.com."},
-		"Jobs need the permission id-token: write, and request their token for the audience of this tenant. After this, name the repository and the environment that may deploy in an application, under its workloads: the subject of a protected environment, such as repo:acme/app:environment:production, is the narrowest.",
+		"Jobs need the permission id-token: write, and request their token for the audience of this tenant. After this, name the repository and the environment that may deploy in the form of an application, under Authentication: the subject of a protected environment, such as repo:acme/app:environment:production, is the narrowest.",
 		object{"issuer": "https://token.actions.githubusercontent.com", "description": "GitHub Actions", "max_lifetime_s": 900.0, "single_use": true},
 	},
 	{
 		choice{"kubernetes", "Kubernetes", "Pods of a cluster, by their service account."},
-		"The issuer is in the output of kubectl get --raw /.well-known/openid-configuration. Most clusters cannot be reached from outside: then copy the keys from kubectl get --raw /openid/v1/jwks, and replace them when the cluster rotates its keys. A pod presents its token until the kubelet replaces it, so each token is accepted more than once. After this, name the service account in an application, under its workloads, such as system:serviceaccount:billing:worker.",
+		"The issuer is in the output of kubectl get --raw /.well-known/openid-configuration. Most clusters cannot be reached from outside: then copy the keys from kubectl get --raw /openid/v1/jwks, and replace them when the cluster rotates its keys. A pod presents its token until the kubelet replaces it, so each token is accepted more than once. After this, name the service account in the form of an application, under Authentication, such as system:serviceaccount:billing:worker.",
 		object{"description": "Kubernetes", "single_use": false},
 	},
 	{
 		choice{"spiffe", "SPIFFE", "Workloads with a JWT-SVID of SPIRE."},
-		"SPIRE sets the issuer with jwt_issuer. With its OIDC discovery provider the keys are found by the issuer; otherwise copy them from the bundle of the trust domain. SVIDs have no jti, so each is accepted more than once until it expires: keep their lifetime short. After this, name the SPIFFE ID in an application, under its workloads.",
+		"SPIRE sets the issuer with jwt_issuer. With its OIDC discovery provider the keys are found by the issuer; otherwise copy them from the bundle of the trust domain. SVIDs have no jti, so each is accepted more than once until it expires: keep their lifetime short. After this, name the SPIFFE ID in the form of an application, under Authentication.",
 		object{"description": "SPIFFE", "single_use": false},
 	},
-	{choice{"other", "Another issuer", "Any issuer of signed JWTs."}, "After this, name the subject or the claims of its tokens in an application, under its workloads.", object{}},
+	{choice{"other", "Another issuer", "Any issuer of signed JWTs."}, "After this, name the subject or the claims of its tokens in the form of an application, under Authentication.", object{}},
 }
 
 // issuerDefaults are the members of an issuer that a request does not set.

@@ -31,7 +31,7 @@ var policies = []policy{
 		{Name: "password_policy/max_length", Label: "Longest length (characters)", Kind: asNumber, Hint: "64 to 256. Empty: 128."},
 	}},
 	{"factors", "Second factors", "Passkeys, authenticator apps and phones.", "Save second factors", []field{
-		{Name: "mfa_policy/mode", Label: "Second factor at sign-in", Kind: asChoice, Required: true, Options: []string{"off", "optional", "required"}, Hint: "off: no factor is asked for, and none can be added. optional: users who have a factor must use it. required: users without one must add one when they sign in."},
+		{Name: "mfa_policy/mode", Label: "Second factor at sign-in", Kind: asChoice, Required: true, Options: []string{"off", "optional", "required"}, Hint: "off: no factor is required, and none can be added. optional: users who have a factor must use it. required: users without one must add one when they sign in."},
 		{Name: "mfa_policy/kinds", Label: "Kinds that users can add", Kind: asChoices, Options: []string{"webauthn", "totp", "sms"}, Hint: "webauthn: passkeys and security keys. totp: authenticator apps. sms: codes by text message."},
 	}},
 	{"sessions", "Sessions", "How long users stay signed in in a browser.", "Save sessions", []field{

@@ -364,7 +364,6 @@ var notices = map[string]string{
 	"issuer-enabled":  "Trusted issuer enabled.",
 	"issuer-disabled": "Trusted issuer disabled.",
 	"issuer-deleted":  "Trusted issuer deleted.",
-	"workload-added":  "Workload added.",
 
 	"import-cancelled": "Import stopped.",
 

@@ -252,7 +252,12 @@ func trustIssuers(b inspector, server *running, c credentials) {
 	b.curl(server.token(c))
 
 	app := server.call(b.T, c, "POST", "applications", fmt.Sprintf(`{"name":"Deployments","type":"m2m","workload_identities":[{"issuer_id":%q,"subject":"repo:acme/app:environment:production"}]}`, id), 201)["id"].(string)
-	b.open(at + "/delete")
+	b.open("/console/applications/" + app)
+	b.says("repo:acme/app:environment:production")
+	b.accessible("an application with a workload")
+	b.press(id)
+	b.browser.at(at, "GitHub Actions")
+	b.press("Delete")
 	b.at(at+"/delete", "Delete GitHub Actions?")
 	b.send("Delete")
 	b.says("Workload identities of applications name the trusted issuer")
