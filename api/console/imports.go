@@ -2,6 +2,7 @@ package console
 
 import (
 	"bufio"
+	"context"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -32,6 +33,9 @@ func (v *visit) showImports(wrong *fault) error {
 	}
 	data := object{"Imports": a.Data, "Write": v.may("users:write"), "Action": importAction, "Page": importsPage}
 	v.paged(data, a.Meta, importsPage)
+	if v.may("users:write") {
+		v.calls = append(v.calls, call{http.MethodPost, importsPath, fileOfLines("users.ndjson")})
+	}
 	if wrong != nil {
 		return v.again("imports.html", "Imports", data, wrong)
 	}
@@ -78,6 +82,8 @@ func upload(v *visit) error {
 const gzipMagic = "\x1f\x8b"
 
 func (v *visit) receive(path, once string, file *multipart.Part) error {
+	// A file may take longer than the deadline of pages. Operations have their own.
+	v.r = v.r.WithContext(context.WithoutCancel(v.r.Context()))
 	body := bufio.NewReader(file)
 	header := http.Header{"Content-Type": {"application/x-ndjson"}}
 	start, err := body.Peek(len(gzipMagic))
@@ -98,7 +104,7 @@ func (v *visit) receive(path, once string, file *multipart.Part) error {
 		v.redirect(importsPage + "/" + url.PathEscape(id))
 		return nil
 	}
-	// The browser reads the answer when it has sent the file.
+	// Browsers read the answer when they have sent the file, as far as there is time for the rest.
 	_ = http.NewResponseController(v.w).SetReadDeadline(time.Now().Add(maxOnce))
 	_, _ = io.Copy(io.Discard, body)
 	if e.Status >= http.StatusInternalServerError || e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden {

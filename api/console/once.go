@@ -45,12 +45,11 @@ func (v *visit) onceUpload(value, path string, header http.Header, file io.Reade
 	if value != "" {
 		key = v.onceKey(value, http.MethodPost, path)
 	}
-	ctx := context.WithoutCancel(v.r.Context()) // without the deadline of pages: the operation has its own
-	waiting, cancel := context.WithTimeout(ctx, maxOnce)
+	waiting, cancel := context.WithTimeout(v.r.Context(), maxOnce)
 	defer cancel()
 	// An operation that waits for another has not read from the file.
 	return afterOthers(waiting, func() (inprocess.Answer, error) {
-		return inprocess.Upload(v.handlers.API, v.w, v.r.WithContext(ctx), v.token, key, path, header, file)
+		return inprocess.Upload(v.handlers.API, v.w, v.r, v.token, key, path, header, file)
 	})
 }
 

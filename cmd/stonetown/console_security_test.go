@@ -284,7 +284,9 @@ func importFromFile(b inspector, server *running, c credentials) {
 	b.press("Imports")
 	b.at(page, "Imports")
 	b.says("None in the last 30 days.")
-	b.curl(server.token(c))
+	if got := ask(b.browser, chromedp.Evaluate[string](`document.querySelector(".curl").textContent`)); !strings.Contains(got, "--data-binary '@users.ndjson'") {
+		b.Errorf("the page shows the commands %s", got)
+	}
 	choose("empty.ndjson", "\n\n")
 	b.send("Import")
 	b.refused("file")
