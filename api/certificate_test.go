@@ -86,11 +86,21 @@ func TestClientCertificates(t *testing.T) {
 	for _, database := range slices.Sorted(maps.Keys(databases)) {
 		t.Run(database, func(t *testing.T) {
 			w, c := mtlsWorld(t, database)
+			t.Run("console", func(t *testing.T) { certificatesInConsole(t, c) })
 			t.Run("authentication", func(t *testing.T) { tlsClientAuth(t, w, c) })
 			t.Run("bound tokens", func(t *testing.T) { certificateBound(t, w, c) })
 			t.Run("public clients", func(t *testing.T) { certificateBoundRefresh(t, c) })
 		})
 	}
+}
+
+func certificatesInConsole(t *testing.T, c *client) {
+	ann := member(t, c, "ann@example.com")
+	group := c.want(t, 201, "", "POST", "/api/v1/groups", object{"slug": "admins", "name": "Admins", "scopes": []string{"applications:read", "applications:write"}}).data()["id"].(string)
+	c.want(t, 201, "", "POST", "/api/v1/groups/"+group+"/members", object{"user_id": ann})
+	token := signIn(t, c, "ann@example.com", secret, "complete").data()["session_token"].(string)
+	p := c.visit(t, "GET", "/console/applications/new?type=server", asBrowser(token), nil)
+	equal(t, "offered", []any{p.status, strings.Contains(p.html, ">self_signed_tls_client_auth<")}, []any{200, true})
 }
 
 func tlsClientAuth(t *testing.T, w *world, c *client) {

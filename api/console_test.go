@@ -1,16 +1,24 @@
 package api_test
 
 import (
+	"bytes"
+	"encoding/csv"
 	"encoding/json"
 	"html"
+	"io"
 	"math/rand/v2"
+	"mime/multipart"
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"stonetown/identity/userimport"
 )
 
 // consoleIsClosed: who gets into the console, and what a browser cannot be made to do there. That
@@ -18,9 +26,10 @@ import (
 func consoleIsClosed(t *testing.T, w *world, c *client) {
 	const xss = `"><script>alert(1)</script>`
 	ann := member(t, c, "ann@example.com")
-	group := c.want(t, 201, "", "POST", "/api/v1/groups", object{"slug": "admins", "name": xss, "description": xss, "scopes": []string{"users:read", "users:write", "groups:read", "groups:write", "resources:read", "resources:write", "applications:read", "applications:write", "webhooks:read", "webhooks:write"}}).data()["id"].(string)
+	group := c.want(t, 201, "", "POST", "/api/v1/groups", object{"slug": "admins", "name": xss, "description": xss, "scopes": []string{"users:read", "users:write", "groups:read", "groups:write", "resources:read", "resources:write", "applications:read", "applications:write", "webhooks:read", "webhooks:write", "settings:read", "settings:write"}}).data()["id"].(string)
 	app := c.want(t, 201, "", "POST", "/api/v1/applications", object{"name": xss, "description": xss, "type": "spa", "redirect_uris": []string{"https://x.example.com/"}}).data()["id"].(string)
 	hook, _ := subscribe(t, c, "https://hooks.example.com/x", object{"name": xss, "description": xss}, "*")
+	trusted := c.want(t, 201, "", "POST", "/api/v1/trusted-issuers", object{"issuer": "https://issuer.example.com", "description": xss}).data()["id"].(string)
 	c.want(t, 200, "", "PATCH", "/api/v1/users/"+ann, object{"name": xss})
 	signed := signIn(t, c, "ann@example.com", secret, "complete").data()
 	token := signed["session_token"].(string)
@@ -59,6 +68,11 @@ func consoleIsClosed(t *testing.T, w *world, c *client) {
 		"/console/webhooks/" + hook + "/delete": 200, "/console/webhooks/" + hook + "/rotate-secret": 200, "/console/webhooks/" + hook + "/drop?entry=" + url.QueryEscape(xss): 200, "/console/webhooks/" + url.PathEscape(xss) + "/edit": 404,
 		"/console/search": 200, "/console/search?search=" + url.QueryEscape(xss): 200, "/console/search?search=group:" + group: 200, "/console/search?search=" + strings.Repeat("%C3%A9", 150): 400,
 		"/console/tests": 200, "/console/tests/new": 200, "/console/tests/sets/none": 404, "/console/tests/sets/" + url.PathEscape(xss): 404, "/console/audit": 403, "/console/audit/1": 403, "/console/connections": 403,
+		"/console/users/imports": 200, "/console/users/imports?cursor=" + url.QueryEscape(xss): 400, "/console/users/imports/upload": 200, "/console/users/imports/" + url.PathEscape(xss): 404, "/console/users/imports/job_none/cancel": 404, "/console/users/imports/job_none/errors.csv": 404,
+		"/console/security": 200, "/console/security/policies": 200, "/console/security/policies/passwords": 200, "/console/security/policies/" + url.PathEscape(xss): 200, "/console/security/keys": 200, "/console/security/keys?cursor=" + url.QueryEscape(xss): 400, "/console/security/keys/rotate": 200, "/console/security/keys/replace": 200,
+		"/console/security/certificates": 200, "/console/security/certificates?cursor=" + url.QueryEscape(xss): 400, "/console/security/certificates/identity_provider/rotate": 200, "/console/security/certificates/service_provider/replace": 200, "/console/security/certificates/" + url.PathEscape(xss) + "/replace": 404,
+		"/console/security/issuers": 200, "/console/security/issuers/new": 200, "/console/security/issuers/new?preset=" + url.QueryEscape(xss): 200, "/console/security/issuers/new?preset=kubernetes": 200, "/console/security/issuers/" + trusted: 200, "/console/security/issuers/" + trusted + "/edit": 200, "/console/security/issuers/" + trusted + "/disable": 200,
+		"/console/security/issuers/" + trusted + "/delete": 200, "/console/security/issuers/" + url.PathEscape(xss): 404, "/console/security/issuers/" + url.PathEscape(xss) + "/delete": 404,
 		"/console/model": 200, "/console/model?text=" + url.QueryEscape(xss) + "&renames=" + url.QueryEscape(xss) + "&questions=" + url.QueryEscape(xss) + "&revision=" + url.QueryEscape(xss): 200, "/console/model/apply": 200,
 	} {
 		p := get(target, token)
@@ -74,6 +88,9 @@ func consoleIsClosed(t *testing.T, w *world, c *client) {
 			t.Errorf("%s holds what it was given as it is, something inline, or a token:\n%s", target, p.html)
 		}
 	}
+	if p := get("/console/applications/new?type=server", token); strings.Contains(p.html, "tls_client_auth") {
+		t.Error("a server that gets no certificates of clients offers them")
+	}
 	equal(t, "style", c.visit(t, "GET", "/console/assets/console.css", nil, nil).header.Get("Content-Type"), "text/css; charset=utf-8")
 	equal(t, "not at the control plane", (&client{server: c.server, host: controlHost}).visit(t, "GET", "/console", asBrowser(token), nil).status, 404)
 	equal(t, "method", c.visit(t, "DELETE", "/console", asBrowser(token), nil).status, 405)
@@ -84,7 +101,10 @@ func consoleIsClosed(t *testing.T, w *world, c *client) {
 	state := func() any { return c.want(t, 200, "", "GET", "/api/v1/users/"+bob, nil).data()["state"] }
 	for _, header := range []http.Header{{"Sec-Fetch-Site": {"cross-site"}}, {"Sec-Fetch-Site": {"same-site"}}, {"Origin": {"https://evil.test"}}} {
 		header["Cookie"] = []string{"__Host-sid=" + token}
-		for target, form := range map[string]url.Values{"/console/users/" + bob + "/disable": {}, "/console/groups/" + group: {"user": {bob}}, "/console/groups/" + group + "/remove": {"user": {ann}}, "/console/applications/" + app + "/disable": {}, "/console/applications/new?type=m2m": {"name": {"Evil"}}, "/console/applications/" + app + "/edit": {"name": {"Evil"}}, "/console/applications/" + app + "/rotate-secret": {}, "/console/applications/" + app + "/delete": {}, "/console/applications/" + app + "/claims/save": {"claims": {"[]"}}, "/console/webhooks/new": {"name": {"Evil"}, "url": {"https://evil.example.com"}, "events": {"*"}}, "/console/webhooks/" + hook + "/edit": {"url": {"https://evil.example.com"}}, "/console/webhooks/" + hook + "/disable": {}, "/console/webhooks/" + hook + "/enable": {}, "/console/webhooks/" + hook + "/delete": {}, "/console/webhooks/" + hook + "/rotate-secret": {}, "/console/webhooks/" + hook + "/drop": {"entries": {"dle_none"}}, "/console/webhooks/" + hook + "/test": {}, "/console/tests/new/save": {"name": {"evil"}, "text": {"tests: []"}}, "/console/connections/new?kind=saml": {"slug": {"evil"}}, "/console/model": {"text": {"- name: evil"}}, "/console/model/apply": {"text": {"- name: evil"}}} {
+		for target, form := range map[string]url.Values{
+			"/console/users/" + bob + "/disable": {}, "/console/groups/" + group: {"user": {bob}}, "/console/groups/" + group + "/remove": {"user": {ann}}, "/console/applications/" + app + "/disable": {}, "/console/applications/new?type=m2m": {"name": {"Evil"}}, "/console/applications/" + app + "/edit": {"name": {"Evil"}}, "/console/applications/" + app + "/rotate-secret": {}, "/console/applications/" + app + "/delete": {}, "/console/applications/" + app + "/claims/save": {"claims": {"[]"}}, "/console/webhooks/new": {"name": {"Evil"}, "url": {"https://evil.example.com"}, "events": {"*"}}, "/console/webhooks/" + hook + "/edit": {"url": {"https://evil.example.com"}}, "/console/webhooks/" + hook + "/disable": {}, "/console/webhooks/" + hook + "/enable": {}, "/console/webhooks/" + hook + "/delete": {}, "/console/webhooks/" + hook + "/rotate-secret": {}, "/console/webhooks/" + hook + "/drop": {"entries": {"dle_none"}}, "/console/webhooks/" + hook + "/test": {}, "/console/tests/new/save": {"name": {"evil"}, "text": {"tests: []"}}, "/console/connections/new?kind=saml": {"slug": {"evil"}}, "/console/model": {"text": {"- name: evil"}}, "/console/model/apply": {"text": {"- name: evil"}},
+			"/console/security/policies/accounts": {"sign_up": {"open"}}, "/console/security/keys/rotate": {}, "/console/security/keys/replace": {}, "/console/security/certificates/identity_provider/replace": {}, "/console/security/issuers/new?preset=other": {"issuer": {"https://evil.example.com"}}, "/console/security/issuers/" + trusted + "/edit": {}, "/console/security/issuers/" + trusted + "/disable": {}, "/console/security/issuers/" + trusted + "/enable": {}, "/console/security/issuers/" + trusted + "/delete": {},
+		} {
 			equal(t, "from another site", c.visit(t, "POST", target, header, form).status, 403)
 		}
 	}
@@ -129,13 +149,23 @@ func consoleIsClosed(t *testing.T, w *world, c *client) {
 		p.html = withoutIsland(p.html)
 		equal(t, target, []any{p.status, strings.Contains(p.html, "<script"), strings.Contains(p.html, `aria-invalid="true"`)}, []any{400, false, true})
 	}
-	p = c.visit(t, "POST", "/console/applications/new?type=m2m", asBrowser(token), url.Values{"name": {"Evil"}, "allowed_scopes": {"settings:write"}})
-	equal(t, "a scope that the person lacks", []any{p.status, strings.Contains(p.html, "settings:write, which you do not have"), strings.Contains(p.html, `value="Evil"`)}, []any{403, true, true})
+	for target, form := range map[string]url.Values{
+		"/console/security/policies/passwords":            {"password_policy/min_length": {xss}},
+		"/console/security/policies/limits":               {"rate_limits/page.ip": {xss}, "version": {versionOf(t, get("/console/security/policies", token).html, "limits")}},
+		"/console/security/issuers/new?preset=other":      {"issuer": {xss}, "description": {xss}},
+		"/console/security/issuers/" + trusted + "/edit":  {"description": {xss}, "jwks": {xss}},
+		"/console/security/issuers/new?preset=kubernetes": {"issuer": {"https://k8s.example.com"}, "audience": {long(600) + xss}, "signing_algs": {"ES256"}},
+	} {
+		p := c.visit(t, "POST", target, asBrowser(token), form)
+		equal(t, target, []any{p.status, strings.Contains(withoutIsland(p.html), "<script"), strings.Contains(p.html, `aria-invalid="true"`)}, []any{400, false, true})
+	}
+	p = c.visit(t, "POST", "/console/applications/new?type=m2m", asBrowser(token), url.Values{"name": {"Evil"}, "allowed_scopes": {"federation:write"}})
+	equal(t, "a scope that the person lacks", []any{p.status, strings.Contains(p.html, "federation:write, which you do not have"), strings.Contains(p.html, `value="Evil"`)}, []any{403, true, true})
 	typed := url.Values{"text": {"- name: " + long(5_000)}}
 	signInFirst("no session, a long form", c.visit(t, "POST", "/console/model", http.Header{"Sec-Fetch-Site": {"same-origin"}}, typed), "/console/model")
 
 	// Operations refuse what a page does not offer.
-	c.want(t, 200, "", "PATCH", "/api/v1/groups/"+group, object{"scopes": []string{"users:read", "groups:read", "applications:read", "webhooks:read"}})
+	c.want(t, 200, "", "PATCH", "/api/v1/groups/"+group, object{"scopes": []string{"users:read", "groups:read", "applications:read", "webhooks:read", "settings:read"}})
 	for target, form := range map[string]url.Values{
 		"/console/applications/" + app + "/disable": {}, "/console/applications/new?type=m2m": {"name": {"Evil"}}, "/console/applications/" + app + "/edit": {"name": {"Evil"}}, "/console/applications/" + app + "/rotate-secret": {}, "/console/applications/" + app + "/delete": {}, "/console/applications/" + app + "/claims/save": {"claims": {"[]"}},
 		"/console/webhooks/new": {"name": {"Evil"}, "url": {"https://evil.example.com"}, "events": {"*"}}, "/console/webhooks/" + hook + "/edit": {"url": {"https://evil.example.com"}}, "/console/webhooks/" + hook + "/disable": {}, "/console/webhooks/" + hook + "/enable": {}, "/console/webhooks/" + hook + "/delete": {}, "/console/webhooks/" + hook + "/rotate-secret": {}, "/console/webhooks/" + hook + "/drop": {"entries": {"dle_none"}},
@@ -144,13 +174,18 @@ func consoleIsClosed(t *testing.T, w *world, c *client) {
 		"/console/model/apply": {"text": {"- name: a"}, "revision": {"x"}}, "/console/tests/new/save": {"name": {"evil"}, "text": {"tests: []"}}, "/console/tests/sets/evil/save": {"text": {"tests: []"}}, "/console/tests/sets/evil/delete": {},
 		"/console/connections/new?kind=saml": {"slug": {"evil"}, "name": {"Evil"}}, "/console/connections/fed_none/edit": {}, "/console/connections/fed_none/enable": {}, "/console/connections/fed_none/disable": {}, "/console/connections/fed_none/delete": {},
 		"/console/connections/fed_none/test": {}, "/console/connections/fed_none/mapping/save": {"attribute_mapping": {"{}"}},
+		"/console/security/policies/accounts": {"sign_up": {"open"}}, "/console/security/keys/rotate": {}, "/console/security/keys/replace": {}, "/console/security/certificates/identity_provider/rotate": {}, "/console/security/certificates/identity_provider/replace": {},
+		"/console/security/issuers/new?preset=other": {"issuer": {"https://evil.example.com"}}, "/console/security/issuers/" + trusted + "/edit": {"description": {"Evil"}}, "/console/security/issuers/" + trusted + "/disable": {}, "/console/security/issuers/" + trusted + "/enable": {}, "/console/security/issuers/" + trusted + "/delete": {},
 	} {
 		p := c.visit(t, "POST", target, asBrowser(token), form)
 		equal(t, target, []any{p.status, strings.Contains(p.html, ":write, which you do not have")}, []any{403, true})
 	}
 	equal(t, "state", state(), "disabled")
-	for _, target := range []string{"/console/users/" + bob, "/console/applications/" + app, "/console/webhooks/" + hook} {
-		if p := get(target, token); p.status != 200 || strings.Contains(p.html, `method="post"`) || strings.Contains(p.html, "/disable") {
+	for _, target := range []string{
+		"/console/users/" + bob, "/console/applications/" + app, "/console/webhooks/" + hook,
+		"/console/security/policies", "/console/security/keys", "/console/security/certificates", "/console/security/issuers", "/console/security/issuers/" + trusted,
+	} {
+		if p := get(target, token); p.status != 200 || strings.Contains(p.html, `method="post"`) || strings.Contains(p.html, "/disable") || strings.Contains(p.html, `class="button`) {
 			t.Errorf("a page offers what the person may not do: %d\n%s", p.status, p.html)
 		}
 	}
@@ -168,6 +203,94 @@ func consoleIsClosed(t *testing.T, w *world, c *client) {
 	c.want(t, 200, "", "PATCH", "/api/v1/settings", object{"mfa_policy": object{"mode": "required"}})
 	p = c.visit(t, "POST", "/auth/sign-in", nil, url.Values{"email": {"ann@example.com"}, "password": {secret}, "next": {"/console"}})
 	equal(t, "enrol", get("/console", cookieOf(p)).header.Get("Location"), "/account/security?done=enrol&next=%2Fconsole")
+}
+
+// consoleActsOnce: forms that are sent twice, at once or by another session, and files.
+func consoleActsOnce(t *testing.T, _ *world, c *client) {
+	ann, bob := member(t, c, "ann@example.com"), member(t, c, "bob@example.com")
+	group := c.want(t, 201, "", "POST", "/api/v1/groups", object{"slug": "admins", "name": "Admins", "scopes": []string{"applications:read", "applications:write", "users:read", "users:write"}}).data()["id"].(string)
+	var sessions []string
+	for _, user := range []string{ann, bob} {
+		c.want(t, 201, "", "POST", "/api/v1/groups/"+group+"/members", object{"user_id": user})
+	}
+	for _, email := range []string{"ann@example.com", "bob@example.com"} {
+		sessions = append(sessions, signIn(t, c, email, secret, "complete").data()["session_token"].(string))
+	}
+	shownSecret := regexp.MustCompile(`<pre id="secret" tabindex="0">(cs_[^<]+)</pre>`)
+	const page = "/console/applications/new?type=server"
+	create := func(token string, form url.Values) (status int, secret string) {
+		t.Helper()
+		p := c.visit(t, "POST", page, asBrowser(token), form)
+		if found := shownSecret.FindStringSubmatch(p.html); found != nil {
+			secret = found[1]
+		}
+		return p.status, secret
+	}
+	count := func() int { return len(c.want(t, 200, "", "GET", "/api/v1/applications?q=Once", nil).list()) }
+	form := url.Values{"once": {"first"}, "name": {"Once"}, "redirect_uris": {"https://once.example.com/"}}
+	secrets := make([]string, 8)
+	var sending sync.WaitGroup
+	for i := range secrets {
+		sending.Go(func() { _, secrets[i] = create(sessions[0], form) })
+	}
+	sending.Wait()
+	equal(t, "the secrets of all", slices.Compact(secrets), []string{secrets[0]})
+	equal(t, "created by all", []any{count(), strings.HasPrefix(secrets[0], "cs_")}, []any{1, true})
+	_, other := create(sessions[1], form)
+	equal(t, "by another session", []any{count(), other != secrets[0]}, []any{2, true})
+
+	form = url.Values{"once": {"second"}, "name": {"Once"}, "redirect_uris": {"http://once.example.com/"}}
+	p := c.visit(t, "POST", page, asBrowser(sessions[0]), form)
+	next := regexp.MustCompile(`name="once" value="([^"]+)"`).FindStringSubmatch(p.html)
+	equal(t, "refused", []any{p.status, len(next), count()}, []any{400, 2, 2})
+	form["once"], form["redirect_uris"] = next[1:], []string{"https://once.example.com/"}
+	status, _ := create(sessions[0], form)
+	equal(t, "corrected", []any{status, count()}, []any{200, 3})
+
+	// A file that is sent twice is one import. Other sites cannot send one.
+	upload := func(header http.Header, once, text string) shown {
+		t.Helper()
+		var body bytes.Buffer
+		parts := multipart.NewWriter(&body)
+		_ = parts.WriteField("once", once) // a buffer takes everything
+		file, _ := parts.CreateFormFile("file", "users.ndjson")
+		_, _ = io.WriteString(file, text)
+		_ = parts.Close()
+		return c.browse(t, "POST", "/console/users/imports/upload", parts.FormDataContentType(), header, &body)
+	}
+	many := strings.Repeat("{\"email\":\"x\"}\n", 100_000) // more than a form may have
+	var to []string
+	for range 2 {
+		a := upload(asBrowser(sessions[0]), "file", many)
+		equal(t, "sent", a.status, 303)
+		to = append(to, a.header.Get("Location"))
+	}
+	equal(t, "the same import", to[1], to[0])
+	equal(t, "imports", len(c.want(t, 200, "", "GET", importPath, nil).list()), 1)
+	c.want(t, 200, "", "POST", importPath+strings.TrimPrefix(to[0], "/console/users/imports")+"/cancel", nil)
+	const formula = `=HYPERLINK("https://evil.example.com")`
+	wrong := upload(asBrowser(sessions[0]), "wrong", `{"email":"ann@example.com"}`+"\n"+string(rows(t, object{"email": formula}))).header.Get("Location")
+	ended(t, c, strings.TrimPrefix(wrong, "/console/users/imports/"))
+	p = c.visit(t, "GET", wrong+"/errors.csv", asBrowser(sessions[0]), nil)
+	read, err := csv.NewReader(strings.NewReader(p.html)).ReadAll()
+	equal(t, "the file of errors", []any{err, p.header.Get("Content-Type"), len(read)}, []any{nil, "text/csv; charset=utf-8", 3})
+	equal(t, "its lines", []any{read[1][:3], read[2][:3]}, []any{[]string{"1", "ann@example.com", "user_exists"}, []string{"2", "'" + formula, "email_invalid"}})
+	equal(t, "too many lines", upload(asBrowser(sessions[0]), "more", strings.Repeat("{}\n", userimport.MaxRows+1)).status, 413)
+	equal(t, "from another site", upload(http.Header{"Cookie": {"__Host-sid=" + sessions[0]}, "Sec-Fetch-Site": {"cross-site"}}, "evil", "{}").status, 403)
+	equal(t, "no session", upload(http.Header{"Sec-Fetch-Site": {"same-origin"}}, "none", "{}").header.Get("Location"), "/auth/sign-in?next=%2Fconsole%2Fusers%2Fimports%2Fupload")
+	c.want(t, 200, "", "PATCH", "/api/v1/groups/"+group, object{"scopes": []string{"users:read"}})
+	equal(t, "without the right", upload(asBrowser(sessions[0]), "right", "{}").status, 403)
+	equal(t, "imports", len(c.want(t, 200, "", "GET", importPath, nil).list()), 2)
+}
+
+// versionOf returns the version of a form, by the last part of its action.
+func versionOf(t *testing.T, page, action string) string {
+	t.Helper()
+	found := regexp.MustCompile(`action="[^"]*/` + action + `" class="model">\s*<input type="hidden" name="version" value="([^"]*)"`).FindStringSubmatch(page)
+	if found == nil {
+		t.Fatalf("no form %s:\n%s", action, page)
+	}
+	return found[1]
 }
 
 var islandScript = regexp.MustCompile(`<script type="module" src="/console/assets/[0-9a-f]{16}/[a-z]+\.js"></script>`)

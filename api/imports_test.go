@@ -184,6 +184,23 @@ func importUsers(t *testing.T, w *world, c *client) {
 	stranger := w.tenant(t, "import-other")
 	stranger.want(t, 404, "job_not_found", "GET", fmt.Sprint(importPath, "/", id), nil)
 	stranger.want(t, 404, "job_not_found", "POST", fmt.Sprint(importPath, "/", id, "/cancel"), nil)
+	// The list has the newest first, a page at a time, and not those of other tenants.
+	var listed []any
+	for cursor := ""; ; {
+		page := c.want(t, 200, "", "GET", importPath+"?limit=1"+cursor, nil)
+		listed = append(listed, page.list()[0].(map[string]any)["id"])
+		next, more := page.meta("next_cursor").(string)
+		if !more {
+			break
+		}
+		cursor = "&cursor=" + next
+	}
+	equal(t, "listed", listed, []any{other.data()["id"], id, moved.data()["id"]})
+	newest := c.want(t, 200, "", "GET", importPath, nil).list()[0].(map[string]any)
+	equal(t, "the newest", []any{newest["state"], newest["total"], newest["imported"], newest["failed"], newest["finished_at"] != nil}, []any{"completed", 19.0, 0.0, 19.0, true})
+	equal(t, "of another tenant", len(stranger.want(t, 200, "", "GET", importPath, nil).list()), 0)
+	c.want(t, 400, "cursor_invalid", "GET", importPath+"?cursor=x", nil)
+	c.want(t, 400, "validation_failed", "GET", importPath+"?limit=0", nil)
 	equal(t, "cancelled too late", c.want(t, 200, "", "POST", fmt.Sprint(importPath, "/", id, "/cancel"), nil).data()["state"], "completed")
 
 	// A sign-in replaces a foreign hash by one with the product's parameters.

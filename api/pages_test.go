@@ -18,17 +18,22 @@ type shown struct {
 // visit asks for a page, or sends a form.
 func (c *client) visit(t testing.TB, method, target string, header http.Header, form url.Values) shown {
 	t.Helper()
-	var body io.Reader
-	if form != nil {
-		body = strings.NewReader(form.Encode())
+	if form == nil {
+		return c.browse(t, method, target, "", header, nil)
 	}
+	return c.browse(t, method, target, "application/x-www-form-urlencoded", header, strings.NewReader(form.Encode()))
+}
+
+// browse is visit with a body of a media type.
+func (c *client) browse(t testing.TB, method, target, mediaType string, header http.Header, body io.Reader) shown {
+	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, c.server.URL+target, body)
 	if err != nil {
 		t.Fatal(err)
 	}
 	req.Host = c.host
-	if form != nil {
-		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if mediaType != "" {
+		req.Header.Set("Content-Type", mediaType)
 	}
 	for name, values := range header {
 		req.Header[name] = values

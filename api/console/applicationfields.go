@@ -1,5 +1,10 @@
 package console
 
+import (
+	"slices"
+	"strings"
+)
+
 // The types of applications, by what they have.
 const (
 	withUsers      = "spa native server" // sign in users by redirects
@@ -9,6 +14,32 @@ const (
 )
 
 var algorithms = []string{"ES256", "RS256", "PS256", "EdDSA"}
+
+// certificateMethods are the ways to authenticate for which a server needs the certificate of the client.
+var certificateMethods = []string{"tls_client_auth", "self_signed_tls_client_auth"}
+
+// withoutCertificates returns the sections for a server that gets no certificates of clients: without
+// what depends on them, but with all that is stored in an application, so that nothing is lost when
+// its form is sent.
+func withoutCertificates(all []section, stored object) (some []section) {
+	for _, s := range all {
+		var fields []field
+		for _, f := range s.Fields {
+			now := stored[f.Name]
+			switch {
+			case f.Name == authMethodField.Name:
+				f.Options = slices.DeleteFunc(slices.Clone(f.Options), func(method string) bool {
+					return slices.Contains(certificateMethods, method) && method != now
+				})
+			case strings.HasPrefix(f.Name, "tls_client_") && (now == nil || now == "" || now == false):
+				continue
+			}
+			fields = append(fields, f)
+		}
+		some = append(some, section{s.Title, fields})
+	}
+	return some
+}
 
 // newApplicationFields are the members that a new application has to have, or mostly has.
 var newApplicationFields = []section{
@@ -29,7 +60,7 @@ var (
 	redirectsField   = field{Name: "redirect_uris", Label: "Redirect URIs", Kind: asLines, Hint: "One on each line, at most 50. They are compared byte for byte. Use https, or http on localhost.", of: withUsers}
 	signedOutField   = field{Name: "post_logout_redirect_uris", Label: "Redirect URIs after sign-out", Kind: asLines, Hint: "One on each line.", of: withUsers}
 	originsField     = field{Name: "allowed_origins", Label: "Web origins", Kind: asLines, Hint: "Origins whose scripts may read responses, such as https://shop.example.com. One on each line.", of: withUsers}
-	authMethodField  = field{Name: "token_endpoint_auth_method", Label: "Authentication", Kind: asChoice, Options: []string{"client_secret_basic", "client_secret_post", "private_key_jwt", "tls_client_auth", "self_signed_tls_client_auth"}, Hint: "With private_key_jwt, it has keys and no secret. The last two are for servers that get the certificates of clients.", of: confidential}
+	authMethodField  = field{Name: "token_endpoint_auth_method", Label: "Authentication", Kind: asChoice, Options: []string{"client_secret_basic", "client_secret_post", "private_key_jwt", "tls_client_auth", "self_signed_tls_client_auth"}, Hint: "With private_key_jwt, it has keys and no secret.", of: confidential}
 	keySetURLField   = field{Name: "jwks_uri", Label: "URL of its keys", Kind: asText, Hint: "An https URL of a JWK set, for private_key_jwt.", of: confidential}
 	audienceField    = field{Name: "audience", Label: "Audience", Kind: asText, Hint: "An absolute URL, the aud of its tokens. Empty: the tenant.", of: withTokens}
 )

@@ -25,22 +25,41 @@ const newApplicationTitle = "New application"
 // newApplicationDefaults are the defaults of a new application that its form shows.
 var newApplicationDefaults = object{"first_party": true}
 
-// newApplication is the form of the type that the query names; without one, the choice of a type.
-func (v *visit) newApplication() (f *form, typ string) {
+// newApplication is the form of the type that the query names; without one, nil for the choice of a
+// type.
+func (v *visit) newApplication() (f *form, typ string, err error) {
 	typ = v.form("type")
 	known := slices.ContainsFunc(applicationTypes, func(t choice) bool { return t.Value == typ })
 	if !known {
-		return nil, ""
+		return nil, "", nil
 	}
 	page := applicationsPage + "/new"
-	return &form{Sections: sectionsOf(newApplicationFields, typ), Action: query(page, "type", typ), Button: "Create", Cancel: page}, typ
+	sections, err := v.supported(sectionsOf(newApplicationFields, typ), object{})
+	return &form{Sections: sections, Action: query(page, "type", typ), Button: "Create", Cancel: page}, typ, err
+}
+
+// supported returns the sections of an application that the server can use, by its metadata (RFC 8705
+// §3.3), and what is stored in the application.
+func (v *visit) supported(all []section, stored object) ([]section, error) {
+	a, err := v.call(http.MethodGet, "/.well-known/oauth-authorization-server", nil)
+	if err != nil {
+		return nil, err
+	}
+	metadata, _ := a.Data.(object)
+	if metadata["tls_client_certificate_bound_access_tokens"] == true {
+		return all, nil
+	}
+	return withoutCertificates(all, stored), nil
 }
 
 func newApplicationForm(v *visit) error {
 	if err := v.require("applications:write"); err != nil {
 		return err
 	}
-	f, typ := v.newApplication()
+	f, typ, err := v.newApplication()
+	if err != nil {
+		return err
+	}
 	if f == nil {
 		return v.show("choose.html", newApplicationTitle, object{"Text": "Choose the type. It cannot be changed later.", "Choices": applicationTypes, "Page": applicationsPage + "/new?type=", "Cancel": applicationsPage})
 	}
@@ -53,7 +72,10 @@ func createApplication(v *visit) error {
 	if err := v.require("applications:write"); err != nil {
 		return err
 	}
-	f, typ := v.newApplication()
+	f, typ, err := v.newApplication()
+	if err != nil {
+		return err
+	}
 	if f == nil {
 		v.redirect(applicationsPage + "/new")
 		return nil
@@ -93,7 +115,8 @@ func (v *visit) applicationForm() (*form, object, error) {
 		return nil, nil, err
 	}
 	typ, _ := a["type"].(string)
-	return &form{Sections: sectionsOf(applicationFields, typ), Action: v.applicationPage() + "/edit", Button: "Save", Cancel: v.applicationPage()}, a, nil
+	sections, err := v.supported(sectionsOf(applicationFields, typ), a)
+	return &form{Sections: sections, Action: v.applicationPage() + "/edit", Button: "Save", Cancel: v.applicationPage()}, a, err
 }
 
 func editApplicationForm(v *visit) error {

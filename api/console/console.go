@@ -71,6 +71,9 @@ type page func(*visit) error
 // home is the path of the first page.
 const home = "/console"
 
+// progressScript is the path of the script that follows the progress of a job.
+const progressScript = home + "/assets/progress.js"
+
 // Routes returns the pages by path and method. wrap adds the pipeline of all requests to a page.
 func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler) http.Handler) (map[string]map[string]http.Handler, error) {
 	var err error
@@ -78,24 +81,29 @@ func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler
 		return nil, fmt.Errorf("console: %w", err)
 	}
 	pages := map[string]map[string]page{
-		home:                              {"GET": overview},
-		searchPage:                        {"GET": search},
-		usersPage:                         {"GET": users},
-		usersPage + "/{user_id}":          {"GET": user},
-		usersPage + "/{user_id}/disable":  {"GET": disableForm, "POST": disable},
-		usersPage + "/{user_id}/enable":   {"GET": user, "POST": enable},
-		groupsPage:                        {"GET": groups},
-		groupsPage + "/{group_id}":        {"GET": group, "POST": addMember},
-		groupsPage + "/{group_id}/remove": {"GET": removeMemberForm, "POST": removeMember},
-		accessPage:                        {"GET": ask},
-		subjectsPage:                      {"GET": listSubjects},
-		resourcesPage:                     {"GET": listResources},
-		simulatorPage:                     {"GET": simulator},
-		modelPage:                         {"GET": model, "POST": planModel},
-		applyPage:                         {"GET": model, "POST": applyModel},
-		relationsPage:                     {"GET": findRelations},
-		addPage:                           {"GET": addForm, "POST": add},
-		removePage:                        {"GET": removeForm, "POST": remove},
+		home:                                 {"GET": overview},
+		searchPage:                           {"GET": search},
+		usersPage:                            {"GET": users},
+		importsPage:                          {"GET": imports},
+		importAction:                         {"GET": imports, "POST": upload},
+		importsPage + "/{job_id}":            {"GET": oneImport},
+		importsPage + "/{job_id}/cancel":     {"GET": cancelImportForm, "POST": cancelImport},
+		importsPage + "/{job_id}/errors.csv": {"GET": importErrors},
+		usersPage + "/{user_id}":             {"GET": user},
+		usersPage + "/{user_id}/disable":     {"GET": disableForm, "POST": disable},
+		usersPage + "/{user_id}/enable":      {"GET": user, "POST": enable},
+		groupsPage:                           {"GET": groups},
+		groupsPage + "/{group_id}":           {"GET": group, "POST": addMember},
+		groupsPage + "/{group_id}/remove":    {"GET": removeMemberForm, "POST": removeMember},
+		accessPage:                           {"GET": ask},
+		subjectsPage:                         {"GET": listSubjects},
+		resourcesPage:                        {"GET": listResources},
+		simulatorPage:                        {"GET": simulator},
+		modelPage:                            {"GET": model, "POST": planModel},
+		applyPage:                            {"GET": model, "POST": applyModel},
+		relationsPage:                        {"GET": findRelations},
+		addPage:                              {"GET": addForm, "POST": add},
+		removePage:                           {"GET": removeForm, "POST": remove},
 
 		applicationsPage:                                     {"GET": applications},
 		applicationsPage + "/{application_id}":               {"GET": application},
@@ -148,6 +156,23 @@ func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler
 		connectionsPage + "/{connection_id}/tests/{test_id}": {"GET": connectionTest},
 		connectionsPage + "/{connection_id}/mapping":         {"GET": mapping, "POST": previewMapping},
 		connectionsPage + "/{connection_id}/mapping/save":    {"GET": mapping, "POST": saveMapping},
+
+		securityPage:                         {"GET": security},
+		policiesPage:                         {"GET": readPolicies},
+		policiesPage + "/{policy}":           {"GET": readPolicies, "POST": savePolicy},
+		keysPage:                             {"GET": signingKeys},
+		keysPage + "/rotate":                 {"GET": rotateKeysForm, "POST": rotateSigningKeys},
+		keysPage + "/replace":                {"GET": replaceKeysForm, "POST": replaceSigningKeys},
+		certificatesPage:                     {"GET": certificates},
+		certificatesPage + "/{use}/rotate":   {"GET": rotateCertificateForm, "POST": rotateCertificate},
+		certificatesPage + "/{use}/replace":  {"GET": replaceCertificateForm, "POST": replaceCertificateNow},
+		issuersPage:                          {"GET": issuers},
+		issuersPage + "/new":                 {"GET": newIssuerForm, "POST": createIssuer},
+		issuersPage + "/{issuer_id}":         {"GET": issuer},
+		issuersPage + "/{issuer_id}/edit":    {"GET": editIssuerForm, "POST": editIssuer},
+		issuersPage + "/{issuer_id}/disable": {"GET": disableIssuerForm, "POST": disableIssuer},
+		issuersPage + "/{issuer_id}/enable":  {"GET": issuer, "POST": enableIssuer},
+		issuersPage + "/{issuer_id}/delete":  {"GET": deleteIssuerForm, "POST": deleteIssuer},
 	}
 	routes := map[string]map[string]http.Handler{}
 	for path, methods := range pages {
@@ -158,6 +183,9 @@ func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler
 				op.MediaType = "application/x-www-form-urlencoded"
 			}
 			limit := maxForm
+			if path == importAction && method == http.MethodPost {
+				op.MediaType, limit = "multipart/form-data", 0
+			}
 			if isPage(path, modelPage) || isPage(path, testsPage) || isPage(path, connectionsPage) {
 				limit = maxModel
 			}
@@ -180,6 +208,12 @@ func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler
 	}
 	script := web.Document{Body: shortcut, MediaType: "text/javascript; charset=utf-8", CacheControl: document.CacheControl}
 	asset(home+"/assets/shortcut.js", script.Serve)
+	progress, err := fs.ReadFile(files, "assets/progress.js")
+	if err != nil {
+		return nil, err
+	}
+	follow := web.Document{Body: progress, MediaType: script.MediaType, CacheControl: document.CacheControl}
+	asset(progressScript, follow.Serve)
 	all, folder, err := islands()
 	if err != nil {
 		return nil, err
@@ -198,11 +232,15 @@ const (
 	maxModel = 3 * web.MaxBody
 )
 
-// handler serves a page to a person who has signed in and has any right.
+// handler serves a page to a person who has signed in and has any right. The page reads its form
+// itself if the limit of the form is 0.
 func (h *Handlers) handler(p page, limit int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v := &visit{handlers: h, w: w, r: r, info: web.InfoOf(r.Context())}
-		err := web.ReadForm(w, r, limit)
+		var err error
+		if limit > 0 {
+			err = web.ReadForm(w, r, limit)
+		}
 		if err == nil {
 			err = v.enter()
 		}

@@ -13,6 +13,9 @@ type call struct {
 	body         any
 }
 
+// fileOfLines is a body of lines of JSON, by the name of a file.
+type fileOfLines string
+
 // curl returns the call as a command of a POSIX shell.
 func (c call) curl(base string) string {
 	text := "curl -sS"
@@ -20,6 +23,9 @@ func (c call) curl(base string) string {
 		text += " -X " + c.method
 	}
 	text += " " + quoted(base+c.path) + ` \` + "\n" + `  -H "Authorization: Bearer $TOKEN"`
+	if file, ok := c.body.(fileOfLines); ok {
+		return text + ` -H 'Content-Type: application/x-ndjson' \` + "\n  --data-binary " + quoted("@"+string(file))
+	}
 	if c.body != nil {
 		var body bytes.Buffer
 		encoder := json.NewEncoder(&body)

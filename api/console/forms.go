@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"stonetown/api/inprocess"
+	"stonetown/api/web"
 	"stonetown/internal/notation"
 )
 
@@ -153,9 +154,10 @@ func (v *visit) change(f *form, title, path string, now object, codes map[string
 // filled is a field with its values.
 type filled struct {
 	field
-	Value  string
-	Mark   template.HTMLAttr
-	chosen []string
+	Value   string
+	Mark    template.HTMLAttr
+	Problem string // the error of the form, if it is about the field
+	chosen  []string
 }
 
 // Has reports whether an option is chosen.
@@ -173,7 +175,14 @@ func (f *form) Fill(s section, page view) (all []filled) {
 		if one.Kind == asSecret || one.Kind == asSecretArea {
 			text = ""
 		}
-		all = append(all, filled{one, text, page.Mark(one.Name, hint), chosen})
+		problem := ""
+		if page.Bad == one.Name {
+			problem = page.Problem
+			if at, ok := strings.CutPrefix(problem, "Please check: "+one.Name+" "); ok { // the label says the name
+				problem = web.Sentence(at)
+			}
+		}
+		all = append(all, filled{one, text, page.Mark(one.Name, hint), problem, chosen})
 	}
 	return all
 }

@@ -3,6 +3,7 @@ package console
 import (
 	"net/http"
 	"slices"
+	"strings"
 
 	"stonetown/api/inprocess"
 )
@@ -12,7 +13,7 @@ type area struct {
 	Name  string
 	Path  string
 	About string
-	scope string // that it requires to be read
+	scope string // that it requires to be read; several, separated by spaces: any of them
 }
 
 // areas are all of them, in the order of the navigation.
@@ -21,6 +22,7 @@ var areas = []area{
 	{"Groups", groupsPage, "See groups and their scopes, and change who is a member.", "groups:read"},
 	{"Applications", applicationsPage, "Create applications, change what they get, give them new secrets, and preview their claims.", "applications:read"},
 	{"Connections", connectionsPage, "Connect identity providers, test them, and see what their claims become.", "federation:read"},
+	{"Security", securityPage, "Set the rules for passwords, sign-in, sessions and tokens, replace keys and certificates, and trust issuers of workloads.", "settings:read applications:read"},
 	{"Access", accessPage, "Ask whether a subject may do something to a resource, and see why.", "resources:read"},
 	{"Simulator", simulatorPage, "Compare an answer with what it would be with other relations, at another time or under other conditions.", "resources:read"},
 	{"Model", modelPage, "Edit the types of resources, and see what a change would do before you apply it.", "resources:read"},
@@ -39,12 +41,20 @@ type link struct {
 
 // navigation returns the areas that the person may read.
 func (v *visit) navigation() (all []link) {
-	for _, a := range areas {
-		if v.may(a.scope) {
-			all = append(all, link{a, isPage(v.r.URL.Path, a.Path)})
-		}
+	for _, a := range v.readable(areas) {
+		all = append(all, link{a, isPage(v.r.URL.Path, a.Path)})
 	}
 	return all
+}
+
+// readable returns those areas that the person may read.
+func (v *visit) readable(all []area) (some []area) {
+	for _, a := range all {
+		if slices.ContainsFunc(strings.Fields(a.scope), v.may) {
+			some = append(some, a)
+		}
+	}
+	return some
 }
 
 // may reports whether the person has a scope.

@@ -36,7 +36,7 @@ func search(v *visit) error {
 		return v.show("search.html", title, data)
 	}
 	pages := hits{Name: "Pages"}
-	for _, a := range v.navigation() {
+	for _, a := range v.readable(slices.Concat(areas, userAreas, securityAreas)) {
 		if hasWords(a.Name+" "+a.About, text) {
 			pages.List = append(pages.List, hit{a.Name, a.About, a.Path})
 		}

@@ -10,6 +10,11 @@ import (
 
 const usersPage = "/console/users"
 
+// userAreas are the pages of the area Users.
+var userAreas = []area{
+	{"Imports", importsPage, "Import many users from a file, and see the rows that failed.", "users:read"},
+}
+
 // query returns the path of an operation or a page with those parameters that have a value.
 func query(path string, pairs ...string) string {
 	values := url.Values{}

@@ -38,6 +38,7 @@ type visit struct {
 	scopes  []string // in the token
 	calls   []call   // for what the page shows
 	island  string   // the name of the script; empty: the page has none
+	follow  bool     // the page has the script that follows the progress of a job
 }
 
 // The errors of a visit that has to go somewhere else first.
@@ -156,6 +157,12 @@ func (v view) Mark(field, hint string) template.HTMLAttr {
 	return template.HTMLAttr(attributes) // field and hint are constants of templates
 }
 
+// With returns the data of a template that shows one of the forms of a page.
+func (v view) With(f *form) view {
+	v.Data = object{"Form": f}
+	return v
+}
+
 // selection is a field with options.
 type selection struct {
 	Name, Label, Value string
@@ -183,6 +190,9 @@ func (v *visit) render(status int, name string, page view) error {
 	page.Search, page.Once = v.form("search"), rand.Text()
 	if v.island != "" {
 		page.Script = v.handlers.scripts + v.island + ".js"
+	}
+	if v.follow {
+		page.Script = progressScript
 	}
 	for _, c := range v.calls {
 		page.Calls = append(page.Calls, c.curl(v.info.Tenant.BaseURL))
@@ -260,6 +270,7 @@ func (v *visit) fail(err error) {
 		status, message = shown.Status, web.Sentence(shown.Message)
 	}
 	page.Data, v.island = object{"Message": message, "RequestID": v.info.RequestID}, ""
+	v.follow = false
 	if err := v.render(status, "error.html", page); err != nil {
 		v.handlers.renderError(v.w, &web.Error{Status: http.StatusInternalServerError, Message: "something went wrong on our side"}, v.info)
 	}
@@ -343,6 +354,18 @@ var notices = map[string]string{
 	"connection-disabled": "Connection disabled.",
 	"connection-enabled":  "Connection enabled.",
 	"connection-deleted":  "Connection deleted.",
+
+	"keys-rotated":         "New keys published.",
+	"keys-replaced":        "All keys replaced.",
+	"certificate-rotated":  "New certificate published.",
+	"certificate-replaced": "Certificate replaced.",
+
+	"issuer-created":  "Issuer trusted.",
+	"issuer-enabled":  "Trusted issuer enabled.",
+	"issuer-disabled": "Trusted issuer disabled.",
+	"issuer-deleted":  "Trusted issuer deleted.",
+
+	"import-cancelled": "Import stopped.",
 
 	"hook-disabled": "Subscription disabled.",
 	"hook-enabled":  "Subscription enabled.",

@@ -9,8 +9,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
 	"strconv"
+	"time"
 )
 
 // Object is a JSON object.
@@ -18,6 +21,7 @@ type Object = map[string]any
 
 // Answer is the response of an operation.
 type Answer struct {
+	// Data is the member data of the response, or all of a response without one, such as metadata.
 	Data any
 	Meta Meta
 	// Cookies are for the browser, as values of Set-Cookie.
@@ -51,23 +55,35 @@ func Call(api http.Handler, r *http.Request, token, method, path string, body an
 // CallOnce is Call with an Idempotency-Key; empty: none.
 func CallOnce(api http.Handler, r *http.Request, token, key, method, path string, body any) (a Answer, err error) {
 	var text []byte
+	header := http.Header{}
 	if body != nil {
 		if text, err = json.Marshal(body); err != nil {
 			return a, err
 		}
+		header.Set("Content-Type", "application/json")
 	}
-	req, err := http.NewRequestWithContext(r.Context(), method, path, bytes.NewReader(text))
+	return send(api, r, &recorder{header: http.Header{}, status: http.StatusOK}, token, key, method, path, header, bytes.NewReader(text))
+}
+
+// Upload is CallOnce with a body that the operation reads as a stream while the browser sends it.
+// header describes the body. The operation bounds the time until the next part of it arrives, on the
+// connection of w, the response to the browser; a deadline of the context of r would bound all of it.
+func Upload(api http.Handler, w http.ResponseWriter, r *http.Request, token, key, path string, header http.Header, body io.Reader) (Answer, error) {
+	res := &recorder{header: http.Header{}, status: http.StatusOK, connection: http.NewResponseController(w)}
+	return send(api, r, res, token, key, http.MethodPost, path, header, body)
+}
+
+func send(api http.Handler, r *http.Request, res *recorder, token, key, method, path string, header http.Header, body io.Reader) (a Answer, err error) {
+	req, err := http.NewRequestWithContext(r.Context(), method, path, body)
 	if err != nil {
 		return a, err
 	}
+	maps.Copy(req.Header, header)
 	req.Host, req.RemoteAddr = r.Host, r.RemoteAddr
 	for _, name := range []string{"User-Agent", "X-Forwarded-For"} {
 		if values := r.Header.Values(name); values != nil {
 			req.Header[name] = values
 		}
-	}
-	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
 	}
 	if cookie, err := r.Cookie("__Host-dev"); err == nil { // the device, if it is remembered
 		req.AddCookie(cookie)
@@ -78,28 +94,30 @@ func CallOnce(api http.Handler, r *http.Request, token, key, method, path string
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
-	res := &recorder{header: http.Header{}, status: http.StatusOK}
 	api.ServeHTTP(res, req)
 	a.Cookies = res.header.Values("Set-Cookie")
 	if res.status == http.StatusNoContent {
 		return a, nil
 	}
 	var read struct {
-		Data    any    `json:"data"`
-		Meta    Meta   `json:"meta"`
-		Error   code   `json:"error"`
-		Message string `json:"message"`
-		Details Object `json:"details"`
+		Data    json.RawMessage `json:"data"`
+		Meta    Meta            `json:"meta"`
+		Error   code            `json:"error"`
+		Message string          `json:"message"`
+		Details Object          `json:"details"`
 	}
 	if err := json.Unmarshal(res.body.Bytes(), &read); err != nil {
 		return a, fmt.Errorf("%s %s: %w", method, path, err)
 	}
-	a.Data, a.Meta = read.Data, read.Meta
+	a.Meta = read.Meta
 	if res.status >= http.StatusBadRequest {
 		after, _ := strconv.Atoi(res.header.Get("Retry-After"))
 		return a, &Error{res.status, string(read.Error), read.Message, read.Details, after}
 	}
-	return a, nil
+	if read.Data == nil {
+		read.Data = res.body.Bytes()
+	}
+	return a, json.Unmarshal(read.Data, &a.Data)
 }
 
 // code is the code of an error. The control plane has it in an object.
@@ -119,11 +137,29 @@ func (c *code) UnmarshalJSON(text []byte) error {
 
 // recorder records a response.
 type recorder struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
+	header     http.Header
+	status     int
+	body       bytes.Buffer
+	connection *http.ResponseController // of the browser, which sends the body of an upload; otherwise nil
 }
 
 func (r *recorder) Header() http.Header         { return r.header }
 func (r *recorder) WriteHeader(status int)      { r.status = status }
 func (r *recorder) Write(b []byte) (int, error) { return r.body.Write(b) }
+
+// SetReadDeadline sets the deadline of the browser's connection, if the body comes from there; see
+// [http.ResponseController].
+func (r *recorder) SetReadDeadline(at time.Time) error {
+	if r.connection == nil {
+		return http.ErrNotSupported
+	}
+	return r.connection.SetReadDeadline(at)
+}
+
+// SetWriteDeadline is SetReadDeadline for the response.
+func (r *recorder) SetWriteDeadline(at time.Time) error {
+	if r.connection == nil {
+		return http.ErrNotSupported
+	}
+	return r.connection.SetWriteDeadline(at)
+}

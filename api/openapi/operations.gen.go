@@ -164,6 +164,7 @@ var operations = []web.Operation{
 	{ID: "patchTrustedIssuer", Method: "PATCH", Path: "/api/v1/trusted-issuers/{issuer_id}", Tag: "trusted-issuers", Scope: "applications:write", MediaType: "application/json", Idempotent: true, RateLimit: "admin"},
 	{ID: "listUsers", Method: "GET", Path: "/api/v1/users", Tag: "users", Scope: "users:read", RateLimit: "admin"},
 	{ID: "createUser", Method: "POST", Path: "/api/v1/users", Tag: "users", Scope: "users:write", MediaType: "application/json", Idempotent: true, RateLimit: "admin"},
+	{ID: "listImports", Method: "GET", Path: "/api/v1/users/bulk-import", Tag: "users", Scope: "users:read", RateLimit: "admin"},
 	{ID: "importUsers", Method: "POST", Path: "/api/v1/users/bulk-import", Tag: "users", Scope: "users:write", MediaType: "application/x-ndjson", Idempotent: true, MaxUpload: 268435456, RateLimit: "admin"},
 	{ID: "getImport", Method: "GET", Path: "/api/v1/users/bulk-import/{job_id}", Tag: "users", Scope: "users:read", RateLimit: "admin"},
 	{ID: "cancelImport", Method: "POST", Path: "/api/v1/users/bulk-import/{job_id}/cancel", Tag: "users", Scope: "users:write", Idempotent: true, RateLimit: "admin"},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"time"
 
 	"stonetown/api/web"
 	"stonetown/identity"
@@ -17,6 +18,7 @@ import (
 type Importer interface {
 	Receive(ctx context.Context, tenantID, commitID string, sendVerification bool, body io.Reader) (userimport.Job, error)
 	Job(ctx context.Context, tenantID, jobID string) (userimport.Job, error)
+	Jobs(ctx context.Context, tenantID string, after time.Time, id string, limit int) ([]userimport.Job, error)
 	Cancel(ctx context.Context, tenantID, jobID string) (userimport.Job, error)
 }
 
@@ -31,6 +33,39 @@ func (h *Handlers) ImportUsers(ctx context.Context, request ImportUsersRequestOb
 		Body:    readImport(info, job),
 		Headers: ImportUsers202ResponseHeaders{Location: "/api/v1/users/bulk-import/" + job.ID},
 	}, nil
+}
+
+// ListImports returns a page of the imports.
+func (h *Handlers) ListImports(ctx context.Context, request ListImportsRequestObject) (ListImportsResponseObject, error) {
+	info, list := web.InfoOf(ctx), []string{"listImports"}
+	limit, err := web.Limit(request.Params.Limit)
+	if err != nil {
+		return nil, err
+	}
+	var after time.Time
+	var p position
+	if request.Params.Cursor != "" {
+		if err := h.Cursors.Resume(info.Tenant.ID, list, request.Params.Cursor, &p); err != nil {
+			return nil, err
+		}
+		after = time.UnixMicro(p.At)
+	}
+	found, err := h.Importer.Jobs(ctx, info.Tenant.ID, after, p.ID, limit+1)
+	if err != nil {
+		return nil, err
+	}
+	body := ImportList{Data: []ImportListItem{}, Meta: ListMeta{RequestID: info.RequestID, Limit: limit}}
+	for _, job := range found[:min(limit, len(found))] {
+		body.Data = append(body.Data, ImportListItem{
+			ID: job.ID, State: string(job.State), Total: job.Total, Imported: job.Imported, Failed: job.Failed,
+			CreatedAt: document.Timestamp(job.CreatedAt), StartedAt: document.TimeOrNull(job.StartedAt), FinishedAt: document.TimeOrNull(job.FinishedAt),
+		})
+	}
+	if len(found) > limit {
+		last := found[limit-1]
+		body.Meta.NextCursor, err = h.next(info, list, position{last.CreatedAt.UnixMicro(), last.ID})
+	}
+	return ListImports200JSONResponse{Body: body}, err
 }
 
 // GetImport returns the progress of an import.

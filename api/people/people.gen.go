@@ -224,6 +224,27 @@ type ImportError struct {
 	Message string  `json:"message"`
 }
 
+// ImportList defines model for ImportList.
+type ImportList struct {
+	Data []ImportListItem `json:"data"`
+	Meta ListMeta         `json:"meta"`
+}
+
+// ImportListItem defines model for ImportListItem.
+type ImportListItem struct {
+	// CreatedAt RFC 3339, UTC, milliseconds.
+	CreatedAt  Timestamp           `json:"created_at"`
+	Failed     int                 `json:"failed"`
+	FinishedAt *document.Timestamp `json:"finished_at"`
+	ID         string              `json:"id"`
+	Imported   int                 `json:"imported"`
+	StartedAt  *document.Timestamp `json:"started_at"`
+	State      string              `json:"state"`
+
+	// Total How many rows there are.
+	Total int `json:"total"`
+}
+
 // ImportRead defines model for ImportRead.
 type ImportRead struct {
 	Data Import `json:"data"`
@@ -718,6 +739,15 @@ type CreateUserParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ListImportsParams defines parameters for ListImports.
+type ListImportsParams struct {
+	// Cursor Opaque; `meta.next_cursor` of the page before.
+	Cursor Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // ImportUsersParams defines parameters for ImportUsers.
 type ImportUsersParams struct {
 	// SendVerification Whether users with an unverified address get a mail to verify it.
@@ -913,6 +943,9 @@ type ServerInterface interface {
 	// CreateUser Create a user
 	// (POST /api/v1/users)
 	CreateUser(w http.ResponseWriter, r *http.Request, params CreateUserParams)
+	// ListImports List imports of users, newest first
+	// (GET /api/v1/users/bulk-import)
+	ListImports(w http.ResponseWriter, r *http.Request, params ListImportsParams)
 	// ImportUsers Import many users
 	// (POST /api/v1/users/bulk-import)
 	ImportUsers(w http.ResponseWriter, r *http.Request, params ImportUsersParams)
@@ -1611,6 +1644,52 @@ func (siw *ServerInterfaceWrapper) CreateUser(w http.ResponseWriter, r *http.Req
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.CreateUser(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListImports operation middleware
+func (siw *ServerInterfaceWrapper) ListImports(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListImportsParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListImports(w, r, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -2686,6 +2765,8 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 
 	r.HandleFunc(options.BaseURL+"/api/v1/users/{user_id}/sessions/{session_id}", wrapper.EndUserSession).Methods(http.MethodDelete)
 
+	r.HandleFunc(options.BaseURL+"/api/v1/users/bulk-import", wrapper.ListImports).Methods(http.MethodGet)
+
 	r.HandleFunc(options.BaseURL+"/api/v1/users/bulk-import", wrapper.ImportUsers).Methods(http.MethodPost)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/users/bulk-import/{job_id}", wrapper.GetImport).Methods(http.MethodGet)
@@ -2952,6 +3033,24 @@ func (response CreateUser201JSONResponse) VisitCreateUserResponse(w http.Respons
 
 	w.Header().Set("Location", response.Headers.Location)
 	return web.WriteJSON(w, 201, response.Body)
+}
+
+type ListImportsRequestObject struct {
+	Params ListImportsParams
+}
+
+// ListImportsResponseObject is one of the successful responses.
+type ListImportsResponseObject interface {
+	VisitListImportsResponse(w http.ResponseWriter) error
+}
+
+type ListImports200JSONResponse struct {
+	Body ImportList
+}
+
+func (response ListImports200JSONResponse) VisitListImportsResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
 }
 
 type ImportUsersRequestObject struct {
@@ -3343,6 +3442,9 @@ type StrictServerInterface interface {
 	// CreateUser Create a user
 	// (POST /api/v1/users)
 	CreateUser(ctx context.Context, request CreateUserRequestObject) (CreateUserResponseObject, error)
+	// ListImports List imports of users, newest first
+	// (GET /api/v1/users/bulk-import)
+	ListImports(ctx context.Context, request ListImportsRequestObject) (ListImportsResponseObject, error)
 	// ImportUsers Import many users
 	// (POST /api/v1/users/bulk-import)
 	ImportUsers(ctx context.Context, request ImportUsersRequestObject) (ImportUsersResponseObject, error)
@@ -3592,6 +3694,18 @@ func (sh *strictHandler) CreateUser(w http.ResponseWriter, r *http.Request, para
 	response, err := sh.ssi.CreateUser(r.Context(), request)
 	if err == nil {
 		err = response.VisitCreateUserResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) ListImports(w http.ResponseWriter, r *http.Request, params ListImportsParams) {
+	var request ListImportsRequestObject
+	request.Params = params
+	response, err := sh.ssi.ListImports(r.Context(), request)
+	if err == nil {
+		err = response.VisitListImportsResponse(w)
 	}
 	if err != nil {
 		sh.fail(w, r, err)

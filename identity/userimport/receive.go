@@ -291,6 +291,19 @@ func (i *Importer) Job(ctx context.Context, tenantID, jobID string) (Job, error)
 	return job, err
 }
 
+// Jobs returns at most limit jobs of a tenant, the newest first and without the errors of their rows:
+// those after a job that was created at an instant and has an id; the zero time: from the newest.
+func (i *Importer) Jobs(ctx context.Context, tenantID string, after time.Time, id string, limit int) ([]Job, error) {
+	if after.IsZero() {
+		after = i.now().AddDate(1, 0, 0) // servers have different clocks
+	}
+	found, err := selectJobs(ctx, i.db, tenantID, after, id, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list imports: %w", err)
+	}
+	return found, nil
+}
+
 // Cancel stops a job and deletes its remaining rows. It has no effect on a job that has ended.
 // It fails with [ErrNotFound].
 func (i *Importer) Cancel(ctx context.Context, tenantID, jobID string) (Job, error) {

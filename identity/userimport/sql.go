@@ -85,6 +85,27 @@ func selectJob(ctx context.Context, db *sqldb.DB, tenantID, jobID string) (Job, 
 	return scan(db.QueryRow(ctx, `SELECT `+columns+` FROM user_imports WHERE tenant_id = $1 AND id = $2`, tenantID, jobID))
 }
 
+// selectJobs selects the jobs of a tenant that are older than an instant or, of those of the instant,
+// have a smaller id; the newest first.
+func selectJobs(ctx context.Context, db *sqldb.DB, tenantID string, before time.Time, id string, limit int) (found []Job, err error) {
+	rows, err := db.Query(ctx, `
+		SELECT `+columns+` FROM user_imports
+		WHERE tenant_id = $1 AND (created_at < $2 OR created_at = $2 AND id < $3) AND state <> 'receiving'
+		ORDER BY created_at DESC, id DESC LIMIT $4`, tenantID, before.UnixMicro(), id, int64(limit))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		job, err := scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, job)
+	}
+	return found, rows.Err()
+}
+
 func selectErrors(ctx context.Context, db *sqldb.DB, job Job) (found []RowError, err error) {
 	rows, err := db.Query(ctx, `
 		SELECT line, email, code, message FROM user_import_errors

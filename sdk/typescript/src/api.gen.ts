@@ -1047,7 +1047,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * List imports of users, newest first
+         * @description Those that ended more than 30 days ago are not kept.
+         */
+        get: operations["listImports"];
         put?: never;
         /**
          * Import many users
@@ -14898,6 +14902,24 @@ export interface components {
             /** Format: date-time */
             finished_at: string | null;
         };
+        ImportListItem: {
+            id: string;
+            /** @enum {string} */
+            state: "queued" | "running" | "completed" | "cancelled";
+            /** @description How many rows there are. */
+            total: number;
+            imported: number;
+            failed: number;
+            created_at: components["schemas"]["Timestamp"];
+            /** Format: date-time */
+            started_at: string | null;
+            /** Format: date-time */
+            finished_at: string | null;
+        };
+        ImportList: {
+            data: components["schemas"]["ImportListItem"][];
+            meta: components["schemas"]["ListMeta"];
+        };
         /** @description A line. */
         ImportRow: components["schemas"]["UserInput"] & {
             password_hash?: {
@@ -21304,6 +21326,40 @@ export interface operations {
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listImports: {
+        parameters: {
+            query?: {
+                /** @description Opaque; `meta.next_cursor` of the page before. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description How many items a page has at most. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of imports. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
