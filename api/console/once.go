@@ -33,7 +33,7 @@ func (v *visit) once(method, path string, body any) (inprocess.Answer, error) {
 	defer cancel()
 	for {
 		a, err := inprocess.CallOnce(v.handlers.API, v.r.WithContext(ctx), v.token, hex.EncodeToString(sum[:]), method, path, body)
-		if e, ok := refused(err); !ok || e.Code != "idempotency_in_progress" {
+		if e, ok := refused(err); !ok || e.Code != "idempotency_in_progress" && (e.Code != "CONFLICT" || e.After == 0) {
 			return a, err
 		}
 		select {

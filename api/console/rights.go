@@ -36,23 +36,34 @@ type link struct {
 	Current bool
 }
 
-// navigation returns the areas that the person may read.
-func (v *visit) navigation() (all []link) {
+// areas returns the areas of the tenant that the person may read.
+func (v *visit) areas() (all []area) {
 	for _, a := range areas {
 		if v.may(a.scope) {
-			all = append(all, link{a, isPage(v.r.URL.Path, a.Path)})
+			all = append(all, a)
 		}
 	}
 	return all
 }
 
-// may reports whether the person has a scope.
+// navigation returns the areas of the console that the person may read.
+func (v *visit) navigation() (all []link) {
+	for _, a := range v.site.areas(v) {
+		all = append(all, link{a, isPage(v.r.URL.Path, a.Path)})
+	}
+	return all
+}
+
+// may reports whether the person has a scope or, in the control plane, a permission.
 func (v *visit) may(scope string) bool { return slices.Contains(v.scopes, scope) }
 
 // require is for pages that call no operation with the scope, such as a confirmation.
 func (v *visit) require(scope string) error {
 	if v.may(scope) {
 		return nil
+	}
+	if v.site.control {
+		return &inprocess.Error{Status: http.StatusForbidden, Code: "FORBIDDEN", Message: "your role in the organisation does not permit this; ask an owner or an admin of it"}
 	}
 	return &inprocess.Error{Status: http.StatusForbidden, Code: "insufficient_scope", Details: inprocess.Object{"required_scope": scope}}
 }
