@@ -13,6 +13,9 @@
 // A sign-out ends the session, and nothing else is there to end.
 //
 // The scopes decide what a page offers (rights.go). They protect nothing: the operations do.
+//
+// The console of the control plane, in which members of organisations work, has the same frame
+// (control.go). Its operations accept the session, and permissions have the place of scopes.
 package console
 
 import (

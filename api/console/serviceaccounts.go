@@ -47,7 +47,7 @@ func createServiceAccount(v *visit) error {
 	}
 	id, _ := created["id"].(string)
 	return v.showSecret("Service account created", created["client_secret"], object{
-		"Text": "This is its client secret. With it and the client id, a program gets tokens at " + v.info.Tenant.BaseURL + "/oauth2/token.",
+		"Text": "A program gets tokens with its client id and its client secret. This is the secret.",
 		"ID":   created["client_id"], "IDName": "Client id", "Continue": v.organizationPage() + "/service-accounts/" + url.PathEscape(id),
 	})
 }

@@ -64,7 +64,7 @@ func createTenant(v *visit) error {
 	}
 	id, _ := created["id"].(string)
 	return v.showSecret("Tenant created", member(created, "admin_application/client_secret"), object{
-		"Text": "This is the client secret of its first application, which has all scopes. With it, a program creates the first users and groups of the tenant.",
+		"Text": "The tenant has one application, with all scopes, by which a program creates the first users and groups. This is its client secret.",
 		"ID":   member(created, "admin_application/client_id"), "IDName": "Client id", "Continue": v.organizationPage() + "/tenants/" + url.PathEscape(id),
 	})
 }
