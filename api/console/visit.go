@@ -309,7 +309,7 @@ func faultOf(e *inprocess.Error, renamed ...string) *fault {
 		f.text = fmt.Sprintf("This requires the scope %v, which you do not have. Groups give scopes: ask an administrator.", e.Details["required_scope"])
 	case e.Code == "idempotency_key_reused", e.Code == "CONFLICT" && e.Status == http.StatusUnprocessableEntity:
 		f.text = "This form was sent before, with other values. See what came of that before you send it again."
-	case e.Status == http.StatusTooManyRequests:
+	case e.Code == "rate_limited", e.Code == "RATE_LIMITED":
 		f.text = fmt.Sprintf("Too many requests. Please wait %d seconds and try again.", max(1, e.After))
 	case e.Status >= http.StatusInternalServerError:
 		f.text = "Something went wrong on our side. Please try again later."
