@@ -267,7 +267,12 @@ func New(c Config) (http.Handler, error) {
 		if all.control, err = hostOf(c.ControlURL); err != nil {
 			return nil, fmt.Errorf("api: Config.ControlURL: %w", err)
 		}
-		all.managed = newRouter(managed, routed, hosted.NotFound, func(w http.ResponseWriter, r *http.Request, err error) {
+		ofControl, err := administration.ControlRoutes(server.Handle)
+		if err != nil {
+			return nil, fmt.Errorf("api: %w", err)
+		}
+		maps.Copy(ofControl, routed)
+		all.managed = newRouter(managed, ofControl, hosted.NotFound, func(w http.ResponseWriter, r *http.Request, err error) {
 			if isProtocol(r.URL.Path) {
 				server.Fail(w, r, err)
 			} else {

@@ -92,7 +92,7 @@ func consoleIsClosed(t *testing.T, w *world, c *client) {
 		t.Error("a server that gets no certificates of clients offers them")
 	}
 	equal(t, "style", c.visit(t, "GET", "/console/assets/console.css", nil, nil).header.Get("Content-Type"), "text/css; charset=utf-8")
-	equal(t, "not at the control plane", (&client{server: c.server, host: controlHost}).visit(t, "GET", "/console", asBrowser(token), nil).status, 404)
+	signInFirst("at the control plane", (&client{server: c.server, host: controlHost}).visit(t, "GET", "/console", asBrowser(token), nil), "/console")
 	equal(t, "method", c.visit(t, "DELETE", "/console", asBrowser(token), nil).status, 405)
 	equal(t, "too large", c.visit(t, "POST", "/console/groups/"+group, asBrowser(token), url.Values{"user": {long(70_000)}}).status, 413)
 

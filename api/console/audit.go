@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -133,7 +134,7 @@ const maxExport = 10_000
 // exportCSV writes the events that a filter selects as a file of comma-separated values.
 func exportCSV(v *visit) error {
 	w := csv.NewWriter(v.w)
-	return v.export("text/csv; charset=utf-8", "events.csv", func() error {
+	return export(v, "/api/v1/audit/events", v.auditFilter(object{}), "text/csv; charset=utf-8", "events.csv", func() error {
 		return w.Write([]string{"occurred_at", "event_type", "sequence", "event_id", "actor_type", "actor_id", "client_id", "client_ip", "request_id", "data"})
 	}, func(e event) error {
 		actor := party{}
@@ -144,46 +145,44 @@ func exportCSV(v *visit) error {
 		if err != nil {
 			return err
 		}
-		row := []string{e.At, e.Type, strconv.FormatInt(e.Sequence, 10), e.ID, actor.Type, actor.ID, e.ClientID, e.ClientIP, e.RequestID, string(text)}
-		for i, cell := range row {
-			row[i] = cellOf(cell)
-		}
-		return w.Write(row)
+		return w.Write(cells(e.At, e.Type, strconv.FormatInt(e.Sequence, 10), e.ID, actor.Type, actor.ID, e.ClientID, e.ClientIP, e.RequestID, string(text)))
 	}, func() error {
 		w.Flush()
 		return w.Error()
 	})
 }
 
-// cellOf keeps spreadsheets from taking a text as a formula.
-func cellOf(text string) string {
-	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
-		return "'" + text
+// cells returns a row that spreadsheets do not take for formulas.
+func cells(row ...string) []string {
+	for i, text := range row {
+		if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
+			row[i] = "'" + text
+		}
 	}
-	return text
+	return row
 }
 
 // exportLines writes the events that a filter selects as lines of JSON.
 func exportLines(v *visit) error {
 	w := json.NewEncoder(v.w)
 	w.SetEscapeHTML(false)
-	return v.export("application/jsonl", "events.jsonl", func() error { return nil }, func(e event) error { return w.Encode(e) }, func() error { return nil })
+	return export(v, "/api/v1/audit/events", v.auditFilter(object{}), "application/jsonl", "events.jsonl", func() error { return nil }, func(e event) error { return w.Encode(e) }, func() error { return nil })
 }
 
-// export writes a file with events, the newest first.
-func (v *visit) export(mediaType, name string, begin func() error, write func(event) error, end func() error) error {
-	pairs := v.auditFilter(object{})
+// export writes a file with the events of a list, the newest first. filter has the parameters of the
+// list.
+func export[E any](v *visit, list string, filter []string, mediaType, name string, begin func() error, write func(E) error, end func() error) error {
 	cursor := ""
 	for written, started := 0, false; ; {
-		a, err := v.call(http.MethodGet, query("/api/v1/audit/events", append(pairs, "limit", "250", "cursor", cursor)...), nil)
+		a, err := v.call(http.MethodGet, query(list, slices.Concat(filter, []string{"limit", "250", "cursor", cursor})...), nil)
 		if err != nil && started {
 			panic(http.ErrAbortHandler) // the browser must not take the part for the whole
 		}
 		if err != nil {
 			return err
 		}
-		var list []event
-		if err := decode(a.Data, &list); err != nil {
+		var events []E
+		if err := decode(a.Data, &events); err != nil {
 			return err
 		}
 		if !started {
@@ -194,7 +193,7 @@ func (v *visit) export(mediaType, name string, begin func() error, write func(ev
 				return nil // the client has disconnected
 			}
 		}
-		for _, e := range list {
+		for _, e := range events {
 			if write(e) != nil {
 				return nil
 			}

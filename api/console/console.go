@@ -13,6 +13,9 @@
 // A sign-out ends the session, and nothing else is there to end.
 //
 // The scopes decide what a page offers (rights.go). They protect nothing: the operations do.
+//
+// The console of the control plane, in which members of organisations work, has the same frame
+// (control.go). Its operations accept the session, and permissions have the place of scopes.
 package console
 
 import (
@@ -74,13 +77,22 @@ const home = "/console"
 // progressScript is the path of the script that follows the progress of a job.
 const progressScript = home + "/assets/progress.js"
 
-// Routes returns the pages by path and method. wrap adds the pipeline of all requests to a page.
-func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler) http.Handler) (map[string]map[string]http.Handler, error) {
-	var err error
-	if h.templates, err = web.ParseTemplates(files, functions); err != nil {
-		return nil, fmt.Errorf("console: %w", err)
-	}
-	pages := map[string]map[string]page{
+// wrap adds the pipeline of all requests to a page.
+type wrap func(web.Operation, web.ErrorFormat, http.Handler) http.Handler
+
+// site is what the console of a tenant and that of the control plane do not share.
+type site struct {
+	// enter finds what the person of the session may do.
+	enter func(*visit) error
+	// areas are those that the person may read, in the order of the navigation.
+	areas func(*visit) []area
+	// control reports whether it is the console of the control plane, which has no search.
+	control bool
+}
+
+// Routes returns the pages of the console of a tenant by path and method.
+func (h *Handlers) Routes(wrap wrap) (map[string]map[string]http.Handler, error) {
+	return h.routes(wrap, &site{enter: (*visit).enter, areas: (*visit).areas}, map[string]map[string]page{
 		home:                                 {"GET": overview},
 		searchPage:                           {"GET": search},
 		usersPage:                            {"GET": users},
@@ -173,6 +185,16 @@ func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler
 		issuersPage + "/{issuer_id}/disable": {"GET": disableIssuerForm, "POST": disableIssuer},
 		issuersPage + "/{issuer_id}/enable":  {"GET": issuer, "POST": enableIssuer},
 		issuersPage + "/{issuer_id}/delete":  {"GET": deleteIssuerForm, "POST": deleteIssuer},
+	})
+}
+
+// routes returns the pages of a site, and their assets, in the pipeline of all requests.
+func (h *Handlers) routes(wrap wrap, of *site, pages map[string]map[string]page) (map[string]map[string]http.Handler, error) {
+	var err error
+	if h.templates == nil {
+		if h.templates, err = web.ParseTemplates(files, functions); err != nil {
+			return nil, fmt.Errorf("console: %w", err)
+		}
 	}
 	routes := map[string]map[string]http.Handler{}
 	for path, methods := range pages {
@@ -189,7 +211,7 @@ func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler
 			if isPage(path, modelPage) || isPage(path, testsPage) || isPage(path, connectionsPage) {
 				limit = maxModel
 			}
-			routes[path][method] = wrap(op, web.ErrorFormat{Render: h.renderError}, h.handler(p, int64(limit)))
+			routes[path][method] = wrap(op, web.ErrorFormat{Render: h.renderError}, h.handler(of, p, int64(limit)))
 		}
 	}
 	style, err := fs.ReadFile(files, "assets/console.css")
@@ -232,17 +254,17 @@ const (
 	maxModel = 3 * web.MaxBody
 )
 
-// handler serves a page to a person who has signed in and has any right. The page reads its form
-// itself if the limit of the form is 0.
-func (h *Handlers) handler(p page, limit int64) http.Handler {
+// handler serves a page of a site to a person who has signed in and has any right. The page reads its
+// form itself if the limit of the form is 0.
+func (h *Handlers) handler(of *site, p page, limit int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v := &visit{handlers: h, w: w, r: r, info: web.InfoOf(r.Context())}
+		v := &visit{handlers: h, site: of, w: w, r: r, info: web.InfoOf(r.Context())}
 		var err error
 		if limit > 0 {
 			err = web.ReadForm(w, r, limit)
 		}
 		if err == nil {
-			err = v.enter()
+			err = of.enter(v)
 		}
 		if err == nil {
 			err = p(v)

@@ -75,6 +75,7 @@ type form struct {
 	Sections []section
 	Action   string // the path that it is sent to
 	Button   string
+	Danger   bool // the button is marked as dangerous
 	Cancel   string
 	Version  string // the updated_at of the resource that it shows; empty: of a new one
 	typed    map[string][]string

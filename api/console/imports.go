@@ -178,9 +178,9 @@ func importErrors(v *visit) error {
 		row := []string{fmt.Sprint(o["line"]), "", "", ""}
 		for i, name := range []string{"email", "code", "message"} {
 			text, _ := o[name].(string)
-			row[i+1] = cellOf(text)
+			row[i+1] = text
 		}
-		_ = w.Write(row)
+		_ = w.Write(cells(row...))
 	}
 	w.Flush()
 	return nil

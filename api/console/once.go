@@ -64,7 +64,7 @@ func (v *visit) onceKey(value, method, path string) string {
 func afterOthers(ctx context.Context, do func() (inprocess.Answer, error)) (inprocess.Answer, error) {
 	for {
 		a, err := do()
-		if e, ok := refused(err); !ok || e.Code != "idempotency_in_progress" {
+		if e, ok := refused(err); !ok || e.Code != "idempotency_in_progress" && (e.Code != "CONFLICT" || e.After == 0) {
 			return a, err
 		}
 		select {

@@ -39,13 +39,8 @@ type link struct {
 	Current bool
 }
 
-// navigation returns the areas that the person may read.
-func (v *visit) navigation() (all []link) {
-	for _, a := range v.readable(areas) {
-		all = append(all, link{a, isPage(v.r.URL.Path, a.Path)})
-	}
-	return all
-}
+// areas returns the areas of the tenant that the person may read.
+func (v *visit) areas() []area { return v.readable(areas) }
 
 // readable returns those areas that the person may read.
 func (v *visit) readable(all []area) (some []area) {
@@ -57,13 +52,24 @@ func (v *visit) readable(all []area) (some []area) {
 	return some
 }
 
-// may reports whether the person has a scope.
+// navigation returns the areas of the console that the person may read.
+func (v *visit) navigation() (all []link) {
+	for _, a := range v.site.areas(v) {
+		all = append(all, link{a, isPage(v.r.URL.Path, a.Path)})
+	}
+	return all
+}
+
+// may reports whether the person has a scope or, in the control plane, a permission.
 func (v *visit) may(scope string) bool { return slices.Contains(v.scopes, scope) }
 
 // require is for pages that call no operation with the scope, such as a confirmation.
 func (v *visit) require(scope string) error {
 	if v.may(scope) {
 		return nil
+	}
+	if v.site.control {
+		return &inprocess.Error{Status: http.StatusForbidden, Code: "FORBIDDEN", Message: "your role in the organisation does not permit this; ask an owner or an admin of it"}
 	}
 	return &inprocess.Error{Status: http.StatusForbidden, Code: "insufficient_scope", Details: inprocess.Object{"required_scope": scope}}
 }

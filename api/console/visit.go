@@ -28,17 +28,20 @@ type object = inprocess.Object
 // visit is a request for a page.
 type visit struct {
 	handlers *Handlers
+	site     *site
 	w        http.ResponseWriter
 	r        *http.Request
 	info     *web.RequestInfo
 
 	person  string   // the address
 	session string   // its id
-	token   string   // an access token of the person
-	scopes  []string // in the token
+	user    string   // the id of the person
+	token   string   // of the person, for operations
+	scopes  []string // in the token; in the control plane, what the person may do in the organisation
 	calls   []call   // for what the page shows
 	island  string   // the name of the script; empty: the page has none
 	follow  bool     // the page has the script that follows the progress of a job
+	org     object   // the organisation of the page; nil: it has none
 }
 
 // The errors of a visit that has to go somewhere else first.
@@ -48,27 +51,37 @@ var (
 	errNoRight = errors.New("console: the person has no administrative right")
 )
 
-// enter issues an access token to the person of the session. The operation that returns the session
+// signedIn finds the session of the browser at this host. The operation that returns the session
 // counts the request against the limits of the person first.
-func (v *visit) enter() error {
-	ctx, tenant := v.r.Context(), protocol.Tenant{ID: v.info.Tenant.ID, BaseURL: v.info.Tenant.BaseURL}
+func (v *visit) signedIn() (s session.Session, err error) {
 	cookie := v.info.Cookie(web.SessionCookie)
 	a, err := inprocess.Call(v.handlers.API, v.r, cookie, http.MethodGet, "/api/v1/auth/session", nil)
 	if err != nil {
-		return err
+		return s, err
 	}
 	status, _ := a.Data.(object)
 	user, _ := status["user"].(object)
 	v.person, _ = user["email"].(string)
-	s, err := v.handlers.Sessions.ByToken(ctx, tenant.ID, cookie)
+	s, err = v.handlers.Sessions.ByToken(v.r.Context(), v.info.Tenant.ID, cookie)
 	switch {
 	case errors.Is(err, session.ErrEnded):
-		return errSignIn
+		return s, errSignIn
 	case err != nil:
-		return err
+		return s, err
 	case s.MustEnrol:
-		return errEnrol
+		return s, errEnrol
 	}
+	v.session, v.user = s.ID, s.UserID
+	return s, nil
+}
+
+// enter issues an access token to the person of the session.
+func (v *visit) enter() error {
+	s, err := v.signedIn()
+	if err != nil {
+		return err
+	}
+	ctx, tenant := v.r.Context(), protocol.Tenant{ID: v.info.Tenant.ID, BaseURL: v.info.Tenant.BaseURL}
 	issued, err := v.handlers.Tokens.IssueToUser(ctx, tenant, token.UserToken{
 		UserID: s.UserID, SessionID: s.ID, Methods: s.Methods, AuthTime: s.AuthTime, AAL2: !s.SecondFactor.IsZero(),
 	})
@@ -78,7 +91,6 @@ func (v *visit) enter() error {
 	if err != nil {
 		return err
 	}
-	v.session = s.ID
 	v.token, v.scopes = issued.AccessToken, strings.Fields(issued.Scope)
 	if len(v.navigation()) == 0 {
 		return errNoRight
@@ -131,8 +143,10 @@ type view struct {
 	Tenant  string
 	Title   string
 	Person  string // the address of the person
-	Home    bool
+	Start   string // the path of the overview
+	Home    bool   // this is the overview
 	Areas   []link
+	Control bool   // this is the console of the control plane
 	Problem string // the error of the form
 	Bad     string // the field of the error; empty: none
 	Notice  string // the result of the last action
@@ -186,7 +200,12 @@ func (v *visit) again(name, title string, data any, e *fault) error {
 }
 
 func (v *visit) render(status int, name string, page view) error {
-	page.Tenant, page.Home, page.Areas, page.Person = v.info.Tenant.Name, v.r.URL.Path == home, v.navigation(), v.person
+	page.Tenant, page.Start, page.Areas, page.Person, page.Control = v.info.Tenant.Name, home, v.navigation(), v.person, v.site.control
+	if v.org != nil {
+		name, _ := v.org["name"].(string)
+		page.Tenant, page.Start = name+" · "+v.info.Tenant.Name, v.organizationPage()
+	}
+	page.Home = v.r.URL.Path == page.Start
 	page.Search, page.Once = v.form("search"), rand.Text()
 	if v.island != "" {
 		page.Script = v.handlers.scripts + v.island + ".js"
@@ -205,7 +224,7 @@ func (h *Handlers) write(w http.ResponseWriter, status int, name string, page vi
 	if err := h.templates[name].Execute(&b, page); err != nil {
 		return err
 	}
-	secure(w.Header(), page.Areas != nil, page.Script != "")
+	secure(w.Header(), page.Areas != nil && !page.Control, page.Script != "")
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = w.Write(b.Bytes()) // an error means that the client has disconnected
@@ -237,7 +256,7 @@ func (v *visit) fail(err error) {
 	e, refused := errors.AsType[*inprocess.Error](err)
 	next := "next=" + url.QueryEscape(v.back())
 	switch {
-	case errors.Is(err, errSignIn), refused && (e.Code == "unauthenticated" || e.Code == "invalid_token"):
+	case errors.Is(err, errSignIn), refused && (e.Code == "unauthenticated" || e.Code == "invalid_token" || e.Code == "UNAUTHENTICATED"):
 		v.redirect("/auth/sign-in?" + next)
 		return
 	case errors.Is(err, errEnrol), refused && e.Details["enrolment_required"] == true:
@@ -299,13 +318,13 @@ func faultOf(e *inprocess.Error, renamed ...string) *fault {
 	switch {
 	case e.Code == "insufficient_scope" || e.Code == "permission_denied" && e.Details["required_scope"] != nil:
 		f.text = fmt.Sprintf("This requires the scope %v, which you do not have. Groups give scopes: ask an administrator.", e.Details["required_scope"])
-	case e.Code == "idempotency_key_reused":
+	case e.Code == "idempotency_key_reused", e.Code == "CONFLICT" && e.Status == http.StatusUnprocessableEntity:
 		f.text = "This form was sent before, with other values. See what came of that before you send it again."
-	case e.Code == "rate_limited":
+	case e.Code == "rate_limited", e.Code == "RATE_LIMITED":
 		f.text = fmt.Sprintf("Too many requests. Please wait %d seconds and try again.", max(1, e.After))
 	case e.Status >= http.StatusInternalServerError:
 		f.text = "Something went wrong on our side. Please try again later."
-	case e.Code == "validation_failed":
+	case e.Code == "validation_failed", e.Code == "BAD_REQUEST":
 		var parts []string
 		faults, _ := e.Details["field_errors"].([]any)
 		for _, item := range faults {
@@ -374,6 +393,17 @@ var notices = map[string]string{
 	"incident-opened":   "Incident opened.",
 	"incident-closed":   "Incident closed.",
 	"incident-notified": "The users are being notified.",
+
+	"organization-created": "Organisation created.",
+	"suspended":            "Tenant suspended.",
+	"resumed":              "Tenant resumed.",
+	"decommissioned":       "Tenant decommissioned.",
+	"left":                 "You have left the organisation.",
+	"member-removed":       "Member removed.",
+	"account-deleted":      "Service account deleted.",
+	"invited":              "Invitation sent.",
+	"resent":               "Invitation sent again. The link that was sent before is no longer valid.",
+	"withdrawn":            "Invitation withdrawn.",
 }
 
 // functions are the functions of the templates.

@@ -7,6 +7,7 @@ package inprocess
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -31,6 +32,7 @@ type Answer struct {
 // Meta is the part of the metadata of responses that pages use.
 type Meta struct {
 	NextCursor       string `json:"next_cursor"`
+	Cursor           string `json:"cursor"` // NextCursor, as the control plane names it
 	ConsistencyToken string `json:"consistency_token"`
 	Code             string `json:"code"` // of a success that is worth a message
 }
@@ -102,7 +104,7 @@ func send(api http.Handler, r *http.Request, res *recorder, token, key, method, 
 	var read struct {
 		Data    json.RawMessage `json:"data"`
 		Meta    Meta            `json:"meta"`
-		Error   code            `json:"error"`
+		Error   failure         `json:"error"`
 		Message string          `json:"message"`
 		Details Object          `json:"details"`
 	}
@@ -110,9 +112,14 @@ func send(api http.Handler, r *http.Request, res *recorder, token, key, method, 
 		return a, fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	a.Meta = read.Meta
+	a.Meta.NextCursor = cmp.Or(a.Meta.NextCursor, a.Meta.Cursor)
 	if res.status >= http.StatusBadRequest {
 		after, _ := strconv.Atoi(res.header.Get("Retry-After"))
-		return a, &Error{res.status, string(read.Error), read.Message, read.Details, after}
+		e := &Error{res.status, read.Error.Code, cmp.Or(read.Message, read.Error.Message), read.Details, after}
+		if len(read.Error.FieldErrors) > 0 {
+			e.Details = Object{"field_errors": read.Error.FieldErrors}
+		}
+		return a, e
 	}
 	if read.Data == nil {
 		read.Data = res.body.Bytes()
@@ -120,19 +127,21 @@ func send(api http.Handler, r *http.Request, res *recorder, token, key, method, 
 	return a, json.Unmarshal(read.Data, &a.Data)
 }
 
-// code is the code of an error. The control plane has it in an object.
-type code string
+// failure is the member error of a response: a code, or in the control plane an object with all
+// that there is about the error.
+type failure struct {
+	Code        string `json:"code"`
+	Message     string `json:"message"`
+	FieldErrors []any  `json:"field_errors"`
+}
 
 // UnmarshalJSON implements [json.Unmarshaler].
-func (c *code) UnmarshalJSON(text []byte) error {
-	var ofControlPlane struct {
-		Code string `json:"code"`
-	}
-	if json.Unmarshal(text, &ofControlPlane) == nil {
-		*c = code(ofControlPlane.Code)
+func (f *failure) UnmarshalJSON(text []byte) error {
+	type ofControlPlane failure
+	if json.Unmarshal(text, (*ofControlPlane)(f)) == nil {
 		return nil
 	}
-	return json.Unmarshal(text, (*string)(c))
+	return json.Unmarshal(text, &f.Code)
 }
 
 // recorder records a response.

@@ -73,6 +73,8 @@ func TestInvitationPage(t *testing.T) {
 	if len(members) != 2 || first["email"] != "bob@example.com" || first["role"] != "operator" {
 		t.Errorf("members: %v", members)
 	}
+	b.press("Continue")
+	b.at("/console/organizations/"+c.OrgID, "dev")
 	b.letter("invites you to dev")
 	b.press("Accept the invitation")
 	b.says("was accepted before")
