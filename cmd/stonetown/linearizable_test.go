@@ -181,8 +181,28 @@ func newCluster(t *testing.T, n int) *cluster {
 		c.start(node)
 		c.nodes = append(c.nodes, node)
 	}
-	c.token = c.nodes[0].process.Load().token(t, c.credentials)
+	c.token = c.lastingToken()
 	return c
+}
+
+// lastingToken returns a token for runs that take hours.
+func (c *cluster) lastingToken() string {
+	c.t.Helper()
+	p := c.nodes[0].process.Load()
+	token := p.token(c.t, c.credentials)
+	var found struct {
+		Data []struct {
+			ID string `json:"id"`
+		} `json:"data"`
+	}
+	_, _, text := p.send(token, "", http.MethodGet, "applications?q="+c.credentials.ClientID, nil)
+	if err := json.Unmarshal([]byte(text), &found); err != nil || len(found.Data) != 1 {
+		c.t.Fatalf("%v: %s", err, text)
+	}
+	if status, _, text := p.send(token, "", http.MethodPatch, "applications/"+found.Data[0].ID, map[string]any{"access_token_ttl_s": 86400}); status != http.StatusOK {
+		c.t.Fatal(text)
+	}
+	return p.token(c.t, c.credentials)
 }
 
 func freeAddress(t *testing.T) string {
