@@ -326,11 +326,11 @@ func importFromFile(b inspector, server *running, c credentials) {
 	b.at(page, "Imports")
 	b.says("completed")
 
-	// An import that goes on is followed with a script, and stopped. It waits for the first, which is of
-	// many rows.
+	// An import that goes on is followed with a script, and stopped. The passwords of all its rows would
+	// take minutes to hash.
 	var many strings.Builder
-	for i := range 60_000 {
-		fmt.Fprintf(&many, `{"email":"many%d@example.com"}`+"\n", i)
+	for i := range 20_000 {
+		fmt.Fprintf(&many, `{"email":"many%d@example.com","password":"correct horse battery %d"}`+"\n", i, i)
 	}
 	choose("many.ndjson", many.String())
 	b.send("Import")
@@ -340,12 +340,8 @@ func importFromFile(b inspector, server *running, c credentials) {
 	b.picture("console-users-import", "underway")
 	b.scripts(true)
 	b.open(at)
-	before := b.text("#progress dl")
 	b.do(chromedp.WaitVisible(chromedp.CSS("#progress")), chromedp.Evaluate[chromedp.Void](`void (document.querySelector("#progress").dataset.old = "yes")`))
-	b.do(chromedp.WaitNotPresent(chromedp.CSS("#progress[data-old]")))
-	if after := b.text("#progress dl"); after == before {
-		b.Errorf("the script shows no progress:\n%s", after)
-	}
+	b.do(chromedp.WaitNotPresent(chromedp.CSS("#progress[data-old]")), chromedp.WaitVisible(chromedp.CSS("#progress[data-underway]")))
 	b.inspected(at)
 	b.scripts(false)
 	b.open(at)
