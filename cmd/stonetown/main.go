@@ -50,7 +50,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		SilenceErrors: true, // main prints errors
 	}
 	root.AddCommand(serveCommand(environ), migrateCommand(environ), bootstrapCommand(environ), tenantsCommand(environ), membersCommand(environ), invitationsCommand(environ), versionCommand(), healthCommand(environ), doctorCommand(environ), auditCommand(environ), backupCommand(environ), restoreCommand(environ), keysCommand(environ))
-	root.AddCommand(checkCommand(environ), historyCommand(environ), listCommand(environ), watchCommand(environ), relationsCommand(environ), schemaCommand(environ), assertionsCommand(environ), exportCommand(environ), importCommand(environ), testCommand(), validateCommand(), webhooksCommand(environ), docsCommand())
+	root.AddCommand(checkCommand(environ), historyCommand(environ), listCommand(environ), expandCommand(environ), watchCommand(environ), relationsCommand(environ), schemaCommand(environ), assertionsCommand(environ), exportCommand(environ), importCommand(environ), testCommand(), validateCommand(), webhooksCommand(environ), docsCommand())
 	root.AddCommand(usersCommand(environ), groupsCommand(environ), applicationsCommand(environ), settingsCommand(environ))
 	root.SetArgs(args)
 	root.SetOut(stdout)

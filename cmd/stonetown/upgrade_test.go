@@ -290,7 +290,7 @@ func TestRollingUpgrade(t *testing.T) {
 		}
 		switch e.EventType {
 		case "relation.created", "relation.deleted", "user.created":
-			if change := changeOf(t, e.EventType, e.Data); change != "user.created "+app.user {
+			if change := changeOf(t, e.EventType, e.Data); change != "user.created "+app.User {
 				want[e.EventID], committed[change] = true, true
 			}
 		}
@@ -368,33 +368,23 @@ func (p *process) related(t *testing.T, token string, acked map[string]int) {
 
 // app is an application in which a user is signed in.
 type app struct {
-	clientID, user, session, refreshToken string
+	ClientID, User, Email, Password, Session, RefreshToken string
 }
 
 // newApp signs a user in at a new application.
 func (p *process) newApp(t *testing.T, token string) *app {
 	t.Helper()
-	const back, password = "https://notes.example.com/callback", "correct horse battery"
-	var a app
-	created := func(path string, body map[string]any) (data map[string]any) {
-		t.Helper()
-		var answer struct{ Data map[string]any }
-		status, _, text := p.send(token, "", "POST", path, body)
-		if err := json.Unmarshal([]byte(text), &answer); status/100 != 2 || err != nil {
-			t.Fatalf("%s: %d %s", path, status, text)
-		}
-		return answer.Data
-	}
-	a.user = created("users", map[string]any{"email": "zoe@example.com", "email_verified": true, "password": password})["id"].(string)
-	a.clientID = created("applications", map[string]any{
+	const back = "https://notes.example.com/callback"
+	a := app{Email: "zoe@example.com", Password: "correct horse battery"}
+	a.User = p.call(t, token, "POST", "users", map[string]any{"email": a.Email, "email_verified": true, "password": a.Password})["id"].(string)
+	a.ClientID = p.call(t, token, "POST", "applications", map[string]any{
 		"name": "Notes", "type": "spa", "redirect_uris": []string{back}, "allowed_scopes": []string{"openid", "offline_access"},
 	})["client_id"].(string)
-	token = " "
-	a.session = created("auth/sign-in", map[string]any{"email": "zoe@example.com", "password": password})["session_token"].(string)
+	a.Session = p.signIn(t, a.Email, a.Password)["session_token"].(string)
 
 	// The verifier and the challenge are those of RFC 7636, Appendix B.
 	query := url.Values{
-		"response_type": {"code"}, "client_id": {a.clientID}, "redirect_uri": {back}, "scope": {"openid offline_access"}, "state": {"af0ifjsldkj"},
+		"response_type": {"code"}, "client_id": {a.ClientID}, "redirect_uri": {back}, "scope": {"openid offline_access"}, "state": {"af0ifjsldkj"},
 		"code_challenge": {"E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"}, "code_challenge_method": {"S256"},
 	}
 	req, err := http.NewRequestWithContext(t.Context(), "GET", p.base+"/oauth2/authorize?"+query.Encode(), nil)
@@ -402,7 +392,7 @@ func (p *process) newApp(t *testing.T, token string) *app {
 		t.Fatal(err)
 	}
 	req.Host = p.host
-	req.Header.Set("Cookie", "__Host-sid="+a.session)
+	req.Header.Set("Cookie", "__Host-sid="+a.Session)
 	resp, err := http.DefaultTransport.RoundTrip(req) // without following the redirect
 	if err != nil {
 		t.Fatal(err)
@@ -422,13 +412,30 @@ func (p *process) newApp(t *testing.T, token string) *app {
 	return &a
 }
 
+// call sends a request that must succeed, and returns its data.
+func (p *process) call(t *testing.T, token, method, path string, body any) map[string]any {
+	t.Helper()
+	status, _, text := p.send(token, "", method, path, body)
+	var answer struct{ Data map[string]any }
+	if err := json.Unmarshal([]byte(text), &answer); status/100 != 2 || err != nil {
+		t.Fatalf("%s %s: %d %s", method, path, status, text)
+	}
+	return answer.Data
+}
+
+// signIn returns the result of a sign-in: a session, or the next step.
+func (p *process) signIn(t *testing.T, email, password string) map[string]any {
+	t.Helper()
+	return p.call(t, " ", "POST", "auth/sign-in", map[string]any{"email": email, "password": password})
+}
+
 // refresh replaces the refresh token.
 func (p *process) refresh(a *app) error {
-	return p.grant(a, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {a.refreshToken}})
+	return p.grant(a, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {a.RefreshToken}})
 }
 
 func (p *process) grant(a *app, form url.Values) error {
-	form.Set("client_id", a.clientID)
+	form.Set("client_id", a.ClientID)
 	req, err := http.NewRequest("POST", p.base+"/oauth2/token", strings.NewReader(form.Encode()))
 	if err != nil {
 		return err
@@ -450,6 +457,6 @@ func (p *process) grant(a *app, form url.Values) error {
 	if err := json.Unmarshal(text, &answer); err != nil || answer.RefreshToken == "" {
 		return fmt.Errorf("%s: %s %s", form.Get("grant_type"), resp.Status, text)
 	}
-	a.refreshToken = answer.RefreshToken
+	a.RefreshToken = answer.RefreshToken
 	return nil
 }
