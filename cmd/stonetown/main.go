@@ -7,7 +7,7 @@
 //	stonetown health          ask the server on this machine whether it is ready
 //	stonetown backup          copy the embedded database; restore puts a copy back
 //	stonetown audit export    write the audit events in the database
-//	stonetown check           query a running server; so do relations and schema
+//	stonetown check           query a running server; so do list, expand, watch, relations and schema
 //	stonetown export          write the data of a tenant; import writes it back
 //	stonetown import          write models and relationships of other engines
 //	stonetown validate        run the assertions of other engines' files
