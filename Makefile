@@ -3,7 +3,7 @@ tool  := $(GO) tool -modfile=tools/go.mod
 # One PostgreSQL for all test packages.
 withpg := $(GO) run ./internal/pgtest/withpg
 
-.PHONY: help build run setup peers test race cockroach test-cockroach fuzz generate sdk console collection release bench bench-compare lint
+.PHONY: help build run setup peers test race cockroach test-cockroach fuzz generate sdk console collection release schema-picture first-minutes bench bench-compare lint
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -12,8 +12,12 @@ help: ## List the targets
 build: ## Build bin/stonetown and bin/stonetown-bench
 	$(GO) build -o bin/ ./cmd/...
 
-run: build ## Start a development server on http://dev.localhost:8080
+run: ## Build bin/stonetown and start a development server on http://dev.localhost:8080
+	$(GO) build -o bin/ ./cmd/stonetown
 	bin/stonetown serve --dev
+
+first-minutes: ## Measure the time from a fresh clone to the first answer; COLD=1 without the cache of builds
+	@tools/firstminutes
 
 setup: ## Install the tools that the tests need (Debian, as root), or print the commands
 	@tools/setup
@@ -36,7 +40,7 @@ with_database = $$($(GO) list -f '{{$$p := .ImportPath}}{{range .TestImports}}{{
 # Tests that have no statement of CockroachDB to add: those of SQLite and of the store in memory, of
 # times and plans, and of pages and foreign programs, whose requests the tests of the API send, too.
 no_statements := /(?i)^(sqlite|memory)|TestOneConnection|TestPlansUseIndexes|TestDamagedFiles|TestOverloadedServer|TestCorruptPages|TestScriptsAreBuilt|TestTimingTellsNothing
-no_statements := $(no_statements)|TestFederationPages|TestSAMLPages|TestPages$$|TestConsole|TestJourneys|TestDocs|TestInvitationPage|TestDevicePage|TestMCP|TestMellon|TestApacheOpenIDC|TestBrowserClient|TestNPMClients|TestRelyingParty|TestServiceProvider|TestFrontchannelLogout|TestTraces|TestAccessLog|TestWelcome|TestReceivers|TestWebhookLibraries|TestLinearizableUnderFaults
+no_statements := $(no_statements)|TestFederationPages|TestSAMLPages|TestPages$$|TestConsole|TestJourneys|TestDocs|TestInvitationPage|TestDevicePage|TestMCP|TestMellon|TestApacheOpenIDC|TestBrowserClient|TestNPMClients|TestRelyingParty|TestServiceProvider|TestFrontchannelLogout|TestTraces|TestAccessLog|TestWelcome|TestReceivers|TestWebhookLibraries|TestLinearizableUnderFaults|TestRollingUpgrade|TestReleasedSchemas
 cockroach: setup peers ## Run the tests with the SQL for CockroachDB on PostgreSQL, and parse it with CockroachDB's grammar
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
 	  STONETOWN_REHEARSAL="$$dir" $(withpg) $(GO) test -tags rehearsal -timeout 45m -skip '$(no_statements)' \
@@ -97,6 +101,9 @@ release: ## Build static binaries of each system in dist/, with checksums, a lis
 	  $(GO) run $(SBOM) app -json -main cmd/stonetown -output dist/stonetown-$$version.cdx.json . && \
 	  (cd dist && sha256sum stonetown-* > SHA256SUMS) && \
 	  dist=$$PWD/dist && cd tools/release && $(GO) run . "$$dist/SHA256SUMS" > "$$dist/provenance.json"
+
+schema-picture: ## Store a picture of the tables with data, for the tests of upgrades: VERSION=1.0.0 (needs pg_dump; at release)
+	$(withpg) $(GO) test ./cmd/stonetown -run 'TestReleasedSchemas$$' -count 1 -picture '$(VERSION)'
 
 bench: build ## Measure the product and write bench.json
 	bin/stonetown-bench -server bin/stonetown -out bench.json

@@ -4,9 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"stonetown/internal/pgtest"
@@ -90,6 +93,96 @@ func TestBackupAndRestore(t *testing.T) {
 	}
 	if allowed, ignored := check(s, "cid", lost); !allowed || ignored != true {
 		t.Errorf("a token of the lost time: allowed %t, ignored %v", allowed, ignored)
+	}
+}
+
+// A backup that is made while clients write has what was acknowledged before it began, and of what
+// each client wrote after that no later part without the earlier ones.
+func TestBackupUnderLoad(t *testing.T) {
+	dir := t.TempDir()
+	p := startProcess(t, "--data-dir", dir, "--log-level", "warn")
+	token := p.token(t, readJSON(t, filepath.Join(dir, "bootstrap.json")))
+	p.call(t, token, "POST", "resource-types", map[string]any{"name": "document", "relations": []any{map[string]string{"name": "viewer"}}})
+	var written [4]atomic.Int64 // by client, acknowledged
+	stop := make(chan struct{})
+	var working sync.WaitGroup
+	for client := range written {
+		working.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				c := change{document: fmt.Sprintf("%d-%d", client, n), method: http.MethodPost}
+				if status, _, text := c.send(p, token); status != 201 {
+					t.Errorf("%d %s", status, text)
+					return
+				}
+				written[client].Store(int64(n) + 1)
+			}
+		})
+	}
+	more := func() (counts [4]int64) { // waits until each client has written some more
+		for client := range written {
+			counts[client] = written[client].Load()
+		}
+		until(t, func() bool {
+			for client, n := range counts {
+				if written[client].Load() < n+20 {
+					return t.Failed()
+				}
+			}
+			return true
+		})
+		for client := range written {
+			counts[client] = written[client].Load()
+		}
+		return counts
+	}
+	before := more()
+	backup := filepath.Join(t.TempDir(), "backup.db")
+	if _, err := command(t, "backup", backup, "--data-dir", dir); err != nil {
+		t.Fatal(err)
+	}
+	more()
+	close(stop)
+	working.Wait()
+	p.kill()
+	place := filepath.Join(dir, "stonetown.db")
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		if err := os.Remove(place + suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+	if _, err := command(t, "restore", backup, "--data-dir", dir); err != nil {
+		t.Fatal(err)
+	}
+	p = startProcess(t, "--data-dir", dir, "--log-level", "warn")
+	token = p.token(t, readJSON(t, filepath.Join(dir, "bootstrap.json")))
+	for client := range written {
+		var checks []any
+		total := min(written[client].Load(), 500)
+		for n := range total {
+			checks = append(checks, map[string]any{"action": "view", "resource": map[string]string{"type": "document", "external_id": fmt.Sprintf("%d-%d", client, n)}})
+		}
+		status, _, text := p.send(token, "", "POST", "resources/check-batch", map[string]any{"subject": map[string]string{"type": "user", "id": "ann"}, "checks": checks})
+		var answer struct{ Data []struct{ Allowed bool } }
+		if err := json.Unmarshal([]byte(text), &answer); status != 200 || err != nil {
+			t.Fatalf("%d %s", status, text)
+		}
+		restored := int64(0)
+		for restored < total && answer.Data[restored].Allowed {
+			restored++
+		}
+		for n := restored; n < total; n++ {
+			if answer.Data[n].Allowed {
+				t.Errorf("client %d: document %d is there, and %d is not", client, n, restored)
+			}
+		}
+		if restored < min(before[client], 500) {
+			t.Errorf("client %d: %d documents were acknowledged before the backup, and %d are restored", client, before[client], restored)
+		}
 	}
 }
 

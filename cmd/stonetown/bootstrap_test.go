@@ -42,6 +42,21 @@ func readJSON(t *testing.T, path string) (c credentials) {
 	return c
 }
 
+// Each shell gets a script that asks the program for completions.
+func TestCompletion(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		if out, err := command(t, "completion", shell); err != nil || !strings.Contains(out, "__complete") {
+			t.Errorf("%s: %v\n%s", shell, err, out)
+		}
+	}
+	if out, err := command(t, "__complete", "list", ""); err != nil || !strings.Contains(out, "resources\t") || !strings.Contains(out, "proofs\t") {
+		t.Errorf("%q, %v", out, err)
+	}
+	if out, err := command(t, "__complete", "expand", "--de"); err != nil || !strings.Contains(out, "--depth\t") {
+		t.Errorf("%q, %v", out, err)
+	}
+}
+
 func TestVersion(t *testing.T) {
 	out, err := command(t, "version")
 	if err != nil || !strings.HasPrefix(out, "stonetown ") {

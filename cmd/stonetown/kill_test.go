@@ -30,10 +30,11 @@ var (
 
 // process is the program in a separate process, which can be killed.
 type process struct {
-	cmd  *exec.Cmd
-	base string // http://127.0.0.1:port
-	host string // of the tenant; empty: that of base
-	log  *syncBuffer
+	cmd   *exec.Cmd
+	base  string // http://127.0.0.1:port
+	admin string // http://127.0.0.1:port of health and metrics, unless it is a development server
+	host  string // of the tenant; empty: that of base
+	log   *syncBuffer
 }
 
 func startProcess(t *testing.T, args ...string) *process {

@@ -34,8 +34,14 @@ func startServerAt(t *testing.T, rate float64, host string, args ...string) *pro
 	if err != nil {
 		t.Fatal(err)
 	}
+	return startBinary(t, self, rate, host, args...)
+}
+
+// startBinary starts a server of a binary, which may be another release.
+func startBinary(t *testing.T, binary string, rate float64, host string, args ...string) *process {
+	t.Helper()
 	p := &process{host: host, log: new(syncBuffer)}
-	p.cmd = exec.Command(self, append([]string{
+	p.cmd = exec.Command(binary, append([]string{
 		"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--allow-insecure-targets", "--rate-limits", "admin.caller=unlimited",
 	}, args...)...)
 	p.cmd.Env = append(os.Environ(), "STONETOWN_TEST_MAIN=1", fmt.Sprint("STONETOWN_TEST_CLOCK=", rate))
@@ -48,9 +54,12 @@ func startServerAt(t *testing.T, rate float64, host string, args ...string) *pro
 	}
 	t.Cleanup(p.kill)
 	for lines := bufio.NewScanner(io.TeeReader(stderr, p.log)); lines.Scan(); {
-		var entry struct{ Msg, Addr string }
+		var entry struct {
+			Msg, Addr string
+			AdminAddr string `json:"admin_addr"`
+		}
 		if json.Unmarshal(lines.Bytes(), &entry) == nil && entry.Msg == "ready" {
-			p.base = "http://" + entry.Addr
+			p.base, p.admin = "http://"+entry.Addr, "http://"+entry.AdminAddr
 			go io.Copy(p.log, stderr)
 			return p
 		}

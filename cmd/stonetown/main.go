@@ -7,7 +7,7 @@
 //	stonetown health          ask the server on this machine whether it is ready
 //	stonetown backup          copy the embedded database; restore puts a copy back
 //	stonetown audit export    write the audit events in the database
-//	stonetown check           query a running server; so do relations and schema
+//	stonetown check           query a running server; so do list, expand, watch, relations and schema
 //	stonetown export          write the data of a tenant; import writes it back
 //	stonetown import          write models and relationships of other engines
 //	stonetown validate        run the assertions of other engines' files
@@ -50,7 +50,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		SilenceErrors: true, // main prints errors
 	}
 	root.AddCommand(serveCommand(environ), migrateCommand(environ), bootstrapCommand(environ), tenantsCommand(environ), membersCommand(environ), invitationsCommand(environ), versionCommand(), healthCommand(environ), doctorCommand(environ), auditCommand(environ), backupCommand(environ), restoreCommand(environ), keysCommand(environ))
-	root.AddCommand(checkCommand(environ), historyCommand(environ), listCommand(environ), watchCommand(environ), relationsCommand(environ), schemaCommand(environ), assertionsCommand(environ), exportCommand(environ), importCommand(environ), testCommand(), validateCommand(), webhooksCommand(environ), docsCommand())
+	root.AddCommand(checkCommand(environ), historyCommand(environ), listCommand(environ), expandCommand(environ), watchCommand(environ), relationsCommand(environ), schemaCommand(environ), assertionsCommand(environ), exportCommand(environ), importCommand(environ), testCommand(), validateCommand(), webhooksCommand(environ), docsCommand())
 	root.AddCommand(usersCommand(environ), groupsCommand(environ), applicationsCommand(environ), settingsCommand(environ))
 	root.SetArgs(args)
 	root.SetOut(stdout)

@@ -46,6 +46,7 @@ func TestProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	begun := time.Now()
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -58,6 +59,13 @@ func TestProcess(t *testing.T) {
 	}
 	if got := decisions(string(out)); !slices.Equal(got, quickstartDecisions) || strings.Contains(string(out), `"error"`) {
 		t.Errorf("the pasted commands answered:\n%s\nlog:\n%s", out, log.String())
+	}
+	// Of the two minutes from a fresh clone to the first answer (make first-minutes), this is what
+	// is left after the build.
+	took := time.Since(begun)
+	t.Logf("%v from the start to the answers", took.Round(time.Millisecond))
+	if took > 30*time.Second {
+		t.Errorf("the first answers took %v", took)
 	}
 
 	if err := server.Process.Signal(syscall.SIGTERM); err != nil {

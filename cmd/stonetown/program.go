@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -40,6 +41,8 @@ type Program struct {
 	tracer   *tracing.Tracer // nil without trace_url
 	geoIP    geo.Locator
 	breached breached.List
+
+	draining atomic.Bool
 
 	// Background work and streams end with running.
 	running    context.Context
@@ -106,7 +109,7 @@ func (p *Program) Open(ctx context.Context) error {
 		p.leases.serve(p.server.Leases, p.log)
 	}
 	p.http = &http.Server{
-		Handler:           handler,
+		Handler:           p.closeWhileDraining(handler),
 		ReadHeaderTimeout: readHeaderTimeout,
 		ReadTimeout:       readHeaderTimeout + transferTime,
 		WriteTimeout:      p.config.RequestTimeout + transferTime,
@@ -232,6 +235,7 @@ func (p *Program) Serve(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	p.admin.drain()
+	p.draining.Store(true)
 	p.log.Info("draining")
 	select {
 	case err := <-failed:
@@ -248,6 +252,17 @@ func (p *Program) Serve(ctx context.Context) error {
 		err = errors.Join(err, served)
 	}
 	return err
+}
+
+// closeWhileDraining ends each connection with its next response while the program drains. A
+// client or proxy that keeps one would otherwise send a request on it just as Shutdown closes it.
+func (p *Program) closeWhileDraining(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if p.draining.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // Close ends in reverse order what Open started. It may be called after any failure, and more

@@ -396,7 +396,20 @@ func TestServeDrains(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	s.token(c) // a new request is still served
+	// A new request is still served, and ends its connection.
+	req, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+s.Addr()+"/.well-known/jwks.json", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Host = hostOf(t, c.BaseURL)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != 200 || !resp.Close {
+		t.Errorf("while draining: %s, the connection ends: %t", resp.Status, resp.Close)
+	}
 
 	// After the delay new connections are refused; the request goes on.
 	for time.Now().Before(deadline) {

@@ -138,18 +138,22 @@ func listRelations(cmd *cobra.Command, output string, relations iter.Seq2[apicli
 }
 
 func printTuple(w io.Writer, t apiclient.Tuple) error {
-	line := t.String()
-	if t.ExpiresAt != "" {
-		line += " until " + t.ExpiresAt
+	_, err := fmt.Fprintln(w, t.String()+qualified(t.ExpiresAt, t.Condition))
+	return err
+}
+
+// qualified returns what is printed after a relation about its expiry and its condition.
+func qualified(expiresAt string, c *apiclient.Condition) (text string) {
+	if expiresAt != "" {
+		text += " until " + expiresAt
 	}
-	if t.Condition != nil {
-		line += " if " + t.Condition.Name
-		if t.Condition.Context != nil {
-			line += " with " + apiclient.Printable(string(t.Condition.Context))
+	if c != nil {
+		text += " if " + c.Name
+		if c.Context != nil {
+			text += " with " + apiclient.Printable(string(c.Context))
 		}
 	}
-	_, err := fmt.Fprintln(w, line)
-	return err
+	return text
 }
 
 func relationsAdd(environ []string) *cobra.Command {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +26,12 @@ import (
 // The files at the root of FS are common. A folder named for a dialect (sqlite,
 // postgres, cockroach) adds files for that dialect; one with the name of a
 // common file replaces it.
+//
+// Processes of an older release may be using the tables while a file is applied, and may
+// start afterwards. So a file only adds: a table, an index, a column that may be left out of
+// an INSERT. Later releases take away what no release in use needs any more; such a file, or
+// any other with which older releases cannot work, has the next multiple of 1000 as its
+// version, and so begins a generation.
 type Migrations struct {
 	Owner string // names the version table: goose_<owner>
 	FS    fs.FS
@@ -43,56 +50,108 @@ func EmbeddedMigrations(owner string, files embed.FS) Migrations {
 	return Migrations{Owner: owner, FS: dir}
 }
 
+// generation is how many versions are compatible: those with the same quotient.
+const generation = 1000
+
+// ErrNewer is returned by [DB.Migrate] if the tables are of a later generation.
+var ErrNewer = errors.New("a newer release has upgraded the database, and this one cannot use it; run that release or a later one, or restore a backup from before the upgrade")
+
 // Migrate brings the tables of each owner, in order, to their newest version.
-// Processes that start together migrate one after the other.
+// Processes that start together migrate one after the other. Later versions of the same
+// generation are left as they are. With a later generation it changes nothing and fails
+// with [ErrNewer].
 func (db *DB) Migrate(ctx context.Context, all ...Migrations) error {
 	all = slices.Clone(all)
 	for i, m := range all {
 		all[i].FS = overlay{common: m.FS, dialect: db.Dialect().String()}
 	}
-	if db.isNewest(ctx, all) {
-		return nil
+	if newest, ok := newestVersions(all); ok {
+		// One statement for all owners, because nearly every start of a process finds nothing to do.
+		stored, err := db.storedVersions(ctx, slices.Sorted(maps.Keys(newest)))
+		if err != nil {
+			return fmt.Errorf("migrate: %w", err)
+		}
+		behind := false
+		for _, m := range all {
+			has, knows := stored[m.Owner], newest[m.Owner]
+			if has/generation > knows/generation {
+				return fmt.Errorf("%w (%s has version %d; this release knows %d)", ErrNewer, m.Owner, has, knows)
+			}
+			behind = behind || has < knows
+		}
+		if !behind {
+			return nil
+		}
 	}
 	return db.backend.migrate(ctx, all)
 }
 
-// isNewest reports whether all tables have their newest version. It asks for all owners at once,
-// because nearly every start of a process finds it so. If it cannot tell, as before the first
-// migration, the answer is no.
-func (db *DB) isNewest(ctx context.Context, all []Migrations) bool {
-	newest := map[string]int64{}
-	var parts []string
+// newestVersions returns the newest version of each owner, and false if a file is not a migration.
+func newestVersions(all []Migrations) (newest map[string]int64, ok bool) {
+	newest = map[string]int64{}
 	for _, m := range all {
 		if m.FS.(overlay).common == nil {
-			return false
+			return nil, false
 		}
 		files, err := fs.Glob(m.FS, "*.sql")
 		if err != nil || len(files) == 0 {
-			return false
+			return nil, false
 		}
 		for _, name := range files {
 			version, err := goose.NumericComponent(name)
 			if err != nil {
-				return false
+				return nil, false
 			}
 			newest[m.Owner] = max(newest[m.Owner], version)
 		}
-		parts = append(parts, fmt.Sprintf("SELECT '%s', MAX(version_id) FROM goose_%[1]s", m.Owner))
+	}
+	return newest, true
+}
+
+// storedVersions returns the versions of the tables of some owners; those without tables have none.
+func (db *DB) storedVersions(ctx context.Context, owners []string) (map[string]int64, error) {
+	stored, err := db.readVersions(ctx, owners)
+	if err == nil {
+		return stored, nil
+	}
+	// Some owners have no tables yet.
+	query := `SELECT table_name, '' FROM information_schema.tables WHERE table_schema = current_schema() AND table_name LIKE $1`
+	if db.Dialect() == SQLite {
+		query = `SELECT name, '' FROM sqlite_master WHERE type = 'table' AND name LIKE $1`
+	}
+	var present []string
+	err = db.catalog(ctx, func(table, _ string) error {
+		if owner := strings.TrimPrefix(table, "goose_"); slices.Contains(owners, owner) {
+			present = append(present, owner)
+		}
+		return nil
+	}, query, "goose_%")
+	if err != nil || len(present) == 0 {
+		return nil, err
+	}
+	return db.readVersions(ctx, present)
+}
+
+func (db *DB) readVersions(ctx context.Context, owners []string) (map[string]int64, error) {
+	parts := make([]string, len(owners))
+	for i, owner := range owners {
+		parts[i] = fmt.Sprintf("SELECT '%s', COALESCE(MAX(version_id), 0) FROM goose_%[1]s", owner)
 	}
 	rows, err := db.Query(ctx, strings.Join(parts, " UNION ALL "))
 	if err != nil {
-		return false
+		return nil, err
 	}
 	defer rows.Close()
+	stored := map[string]int64{}
 	for rows.Next() {
 		var owner string
 		var version int64
-		if err := rows.Scan(&owner, &version); err != nil || version != newest[owner] {
-			return false
+		if err := rows.Scan(&owner, &version); err != nil {
+			return nil, err
 		}
-		delete(newest, owner)
+		stored[owner] = version
 	}
-	return rows.Err() == nil && len(newest) == 0
+	return stored, rows.Err()
 }
 
 func (l *lite) migrate(ctx context.Context, all []Migrations) (err error) {

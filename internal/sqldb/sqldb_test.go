@@ -442,6 +442,41 @@ func TestMigrateNewest(t *testing.T) {
 	})
 }
 
+// An older release leaves tables that a newer one has extended as they are, and refuses those of a
+// later generation, before it changes anything.
+func TestMigrateNewer(t *testing.T) {
+	const create = "-- +goose NO TRANSACTION\n-- +goose Up\nCREATE TABLE IF NOT EXISTS %s (id BIGINT PRIMARY KEY);"
+	file := func(table string) *fstest.MapFile { return &fstest.MapFile{Data: fmt.Appendf(nil, create, table)} }
+	onEach(t, func(t *testing.T, db *DB) {
+		old := Migrations{"first", fstest.MapFS{"00001_a.sql": file("a")}}
+		extended := Migrations{"first", fstest.MapFS{"00001_a.sql": file("a"), "00002_b.sql": file("b")}}
+		changed := Migrations{"first", fstest.MapFS{"00001_a.sql": file("a"), "00002_b.sql": file("b"), "01000_c.sql": file("c")}}
+		other := Migrations{"other", fstest.MapFS{"00001_d.sql": file("d")}}
+		migrate := func(m ...Migrations) {
+			t.Helper()
+			if err := db.Migrate(t.Context(), m...); err != nil {
+				t.Error(err)
+			}
+		}
+		migrate(extended)
+		migrate(old)
+		migrate(changed)
+		for _, m := range [][]Migrations{{old, other}, {other, extended}} {
+			err := db.Migrate(t.Context(), m...)
+			if !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), "first has version 1000") {
+				t.Errorf("a release that does not know the generation: %v", err)
+			}
+		}
+		if _, err := db.Exec(t.Context(), "DELETE FROM d"); err == nil {
+			t.Error("a release that was refused has created a table")
+		}
+		migrate(changed, other)
+		if _, err := db.Exec(t.Context(), "DELETE FROM d"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // A read-only connection reads the commits of the owner and cannot write.
 func TestReadOnly(t *testing.T) {
 	for name, url := range map[string]string{"sqlite": "sqlite://" + filepath.Join(t.TempDir(), "test.db"), "postgres": pgtest.URL(t)} {
