@@ -23,7 +23,8 @@ const order = `
 	# One thing each. The fourth line keeps rows.
 	NONE < internal/document, internal/fair, internal/geo, internal/id, internal/jwks, internal/lease, internal/seal, internal/text, internal/tracing, internal/translation;
 	internal/text < internal/samlprotocol;
-	internal/tracing < internal/outbound, internal/sqldb, internal/tracing/otlp;
+	internal/tracing < internal/outbound, internal/tracing/otlp;
+	internal/text, internal/tracing < internal/sqldb;
 	internal/id, internal/seal, internal/sqldb < internal/jobs;
 	internal/sqldb < internal/groupcommit, internal/rotation;
 	internal/seal, internal/sqldb < internal/tenantkeys;
@@ -118,15 +119,16 @@ const order = `
 	api/people, oauth/authorization, identity/federation/signin < api/account;
 	api/account, oauth, oauth/saml < api/oauth2;
 	api/openapi, controlplane/management < api/control;
-	api/pages, api/control < api/docs;
+	api/pages, api/console, api/control < api/docs;
 	api/webhooks, api/federation, api/audit, api/docs, api/console, api/scopes, api/trustedissuers, api/scim, api/settings, api/authzen, api/applications, api/oauth2 < api;
 
 	# The composition of all packages, which the program and the tests of api open.
 	api, controlplane/management, engine/audit, tuplestore/leasenode, webhooks < server;
 
 	# Commands only. Benchmarks load the product and are not part of it.
-	engine, tuplestore/memstore, api/resources, client < cmd/stonetown/internal/importer;
-	server, controlplane/transfer, internal/tracing/otlp, webhooks/signature, cmd/stonetown/internal/importer, client < cmd/stonetown;
+	engine/assertions < cmd/stonetown/internal/importer;
+	cmd/stonetown/internal/importer < cmd/stonetown/internal/playground;
+	server, controlplane/transfer, internal/tracing/otlp, webhooks/signature, cmd/stonetown/internal/playground, client < cmd/stonetown;
 	server < bench;
 	bench < cmd/stonetown-bench;
 `
