@@ -3,13 +3,16 @@ tool  := $(GO) tool -modfile=tools/go.mod
 # One PostgreSQL for all test packages.
 withpg := $(GO) run ./internal/pgtest/withpg
 
-.PHONY: help build run setup peers test race cockroach test-cockroach fuzz generate sdk console collection release bench bench-compare lint
+.PHONY: help playground build run setup peers test race cockroach test-cockroach fuzz generate sdk console collection release bench bench-compare lint
 .DEFAULT_GOAL := help
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: ## Build bin/stonetown and bin/stonetown-bench
+playground: ## Build the engine for the browser, which the documentation has
+	@GO='$(GO)' tools/playground
+
+build: playground ## Build bin/stonetown and bin/stonetown-bench
 	$(GO) build -o bin/ ./cmd/...
 
 run: build ## Start a development server on http://dev.localhost:8080
@@ -21,13 +24,13 @@ setup: ## Install the tools that the tests need (Debian, as root), or print the 
 peers: # The first build takes minutes, and must not disturb tests that measure time
 	@$(GO) -C tools/peers tool -n dex >/dev/null
 
-test: setup peers ## Run every test
+test: setup peers playground ## Run every test
 	$(withpg) $(GO) test -timeout 60m ./...
 	cd tools/peers && $(GO) vet ./... && $(GO) test ./...
 	cd tools/deploy && $(GO) vet ./... && $(GO) test ./...
 	cd tools/release && $(GO) vet ./... && $(GO) test ./...
 
-race: setup peers ## Run every test with the race detector
+race: setup peers playground ## Run every test with the race detector
 	$(withpg) $(GO) test -race -timeout 30m ./...
 
 # Packages whose tests use a database server.
@@ -86,7 +89,7 @@ collection: ## Convert the OpenAPI documents to collection.json beside them (nee
 	  done
 
 SBOM := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
-release: ## Build static binaries of each system in dist/, with checksums, a list of their modules and provenance
+release: playground ## Build static binaries of each system in dist/, with checksums, a list of their modules and provenance
 	@rm -rf dist && mkdir dist && version=$$(git describe --tags --always --dirty) && \
 	  for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64; do \
 	    file=stonetown-$$version-$${target%/*}-$${target#*/}; \
