@@ -72,8 +72,8 @@ type playground struct {
 	Lead, Rest template.HTML
 }
 
-// example is a document that the playground offers.
-type example struct {
+// sample is a document that the playground offers.
+type sample struct {
 	Name string `json:"name"`
 	Text string `json:"text"`
 }
@@ -87,7 +87,7 @@ func playgroundOf(body template.HTML, layout Layout) (*playground, error) {
 		return p, err
 	}
 	p.Scripts = layout.Scripts(s.folder)
-	var examples []example
+	var examples []sample
 	for _, pattern := range []string{"examples/*.yaml", "examples/*/*.yaml"} {
 		names, err := fs.Glob(stonetown.Examples, pattern)
 		if err != nil {
@@ -98,7 +98,7 @@ func playgroundOf(body template.HTML, layout Layout) (*playground, error) {
 			if err != nil {
 				return nil, err
 			}
-			examples = append(examples, example{strings.TrimPrefix(name, "examples/"), string(text)})
+			examples = append(examples, sample{strings.TrimPrefix(name, "examples/"), string(text)})
 		}
 	}
 	text, err := json.Marshal(examples)

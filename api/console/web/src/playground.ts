@@ -2,7 +2,7 @@
 import { mount } from "svelte";
 import Playground, { type Example } from "./Playground.svelte";
 
-const target = document.querySelector<HTMLElement>("#playground");
+const target = document.querySelector<HTMLElement>("#workbench");
 if (target) {
   const examples = JSON.parse(target.dataset.examples!) as Example[];
   target.replaceChildren();
