@@ -39,7 +39,7 @@ with_database = $$($(GO) list -f '{{$$p := .ImportPath}}{{range .TestImports}}{{
 # Tests that have no statement of CockroachDB to add: those of SQLite and of the store in memory, of
 # times and plans, and of pages and foreign programs, whose requests the tests of the API send, too.
 no_statements := /(?i)^(sqlite|memory)|TestOneConnection|TestPlansUseIndexes|TestDamagedFiles|TestOverloadedServer|TestCorruptPages|TestScriptsAreBuilt|TestTimingTellsNothing
-no_statements := $(no_statements)|TestFederationPages|TestSAMLPages|TestPages$$|TestConsole|TestJourneys|TestDocs|TestInvitationPage|TestDevicePage|TestMCP|TestMellon|TestApacheOpenIDC|TestBrowserClient|TestNPMClients|TestRelyingParty|TestServiceProvider|TestFrontchannelLogout|TestTraces|TestAccessLog|TestWelcome|TestReceivers|TestWebhookLibraries|TestLinearizableUnderFaults
+no_statements := $(no_statements)|TestFederationPages|TestSAMLPages|TestPages$$|TestConsole|TestJourneys|TestDocs|TestPlayground|TestInvitationPage|TestDevicePage|TestMCP|TestMellon|TestApacheOpenIDC|TestBrowserClient|TestNPMClients|TestRelyingParty|TestServiceProvider|TestFrontchannelLogout|TestTraces|TestAccessLog|TestWelcome|TestReceivers|TestWebhookLibraries|TestLinearizableUnderFaults
 cockroach: setup peers ## Run the tests with the SQL for CockroachDB on PostgreSQL, and parse it with CockroachDB's grammar
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
 	  STONETOWN_REHEARSAL="$$dir" $(withpg) $(GO) test -tags rehearsal -timeout 45m -skip '$(no_statements)' \

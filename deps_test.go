@@ -207,6 +207,31 @@ func TestProgramHoldsNoTests(t *testing.T) {
 	}
 }
 
+// A browser has no databases and receives no requests: the engine for browsers has nothing of both.
+func TestBrowserProgram(t *testing.T) {
+	t.Setenv("GOOS", "js")
+	t.Setenv("GOARCH", "wasm")
+	found := 0
+	for _, pkg := range list(t, "-deps", "-json=ImportPath,Imports", "./cmd/stonetown/internal/playground/wasm") {
+		path, ours := strings.CutPrefix(pkg.ImportPath, module)
+		if !ours {
+			continue
+		}
+		found++
+		for _, forbidden := range []string{"net/http", "database/sql", "embed"} {
+			if slices.Contains(pkg.Imports, forbidden) {
+				t.Errorf("%s imports %s", path, forbidden)
+			}
+		}
+		if path == "internal/sqldb" || strings.HasPrefix(path, "api/") {
+			t.Errorf("it contains %s", path)
+		}
+	}
+	if found < 20 {
+		t.Errorf("%d packages", found)
+	}
+}
+
 // TestOrderIsEnforced makes sure that the checks above can fail.
 func TestOrderIsEnforced(t *testing.T) {
 	below := parseOrder(t, order)
