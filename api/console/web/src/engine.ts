@@ -36,7 +36,7 @@ export type Answer = {
 };
 
 // patience is how long an answer may take, in milliseconds.
-const patience = 10_000;
+const patience = 30_000;
 
 type Message = { ready: WebAssembly.Module } | { failed: string } | { ended: true } | { answer: string };
 
