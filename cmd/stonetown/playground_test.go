@@ -103,7 +103,7 @@ func TestPlayground(t *testing.T) {
 	// A text that cannot be read leads to its line, and none of it is HTML.
 	ask(b.browser, chromedp.Evaluate[bool](typed("text", `() => 'types:\n- name: doc\n  relations: [{name: viewer}]\ntests:\n- allow: ["<img src=x onerror=alert(1)>"]\n'`)))
 	says("Go to line 5")
-	says("is not a question")
+	says("is not a subject")
 	if ask(b.browser, chromedp.Evaluate[bool](`document.querySelector("#workbench img") !== null`)) {
 		t.Error("the page has an element of the document")
 	}
