@@ -3,13 +3,16 @@ tool  := $(GO) tool -modfile=tools/go.mod
 # One PostgreSQL for all test packages.
 withpg := $(GO) run ./internal/pgtest/withpg
 
-.PHONY: help build run setup peers test race cockroach test-cockroach fuzz generate sdk console collection release schema-picture first-minutes bench bench-compare lint
+.PHONY: help playground build run setup peers test race cockroach test-cockroach fuzz generate sdk console collection release schema-picture first-minutes bench bench-compare lint
 .DEFAULT_GOAL := help
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: ## Build bin/stonetown and bin/stonetown-bench
+playground: ## Build the engine for the browser, which the documentation has
+	@GO='$(GO)' tools/playground
+
+build: playground ## Build bin/stonetown and bin/stonetown-bench
 	$(GO) build -o bin/ ./cmd/...
 
 run: ## Build bin/stonetown and start a development server on http://dev.localhost:8080
@@ -25,13 +28,13 @@ setup: ## Install the tools that the tests need (Debian, as root), or print the 
 peers: # The first build takes minutes, and must not disturb tests that measure time
 	@$(GO) -C tools/peers tool -n dex >/dev/null
 
-test: setup peers ## Run every test
+test: setup peers playground ## Run every test
 	$(withpg) $(GO) test -timeout 60m ./...
 	cd tools/peers && $(GO) vet ./... && $(GO) test ./...
 	cd tools/deploy && $(GO) vet ./... && $(GO) test ./...
 	cd tools/release && $(GO) vet ./... && $(GO) test ./...
 
-race: setup peers ## Run every test with the race detector
+race: setup peers playground ## Run every test with the race detector
 	$(withpg) $(GO) test -race -timeout 30m ./...
 
 # Packages whose tests use a database server.
@@ -40,7 +43,7 @@ with_database = $$($(GO) list -f '{{$$p := .ImportPath}}{{range .TestImports}}{{
 # Tests that have no statement of CockroachDB to add: those of SQLite and of the store in memory, of
 # times and plans, and of pages and foreign programs, whose requests the tests of the API send, too.
 no_statements := /(?i)^(sqlite|memory)|TestOneConnection|TestPlansUseIndexes|TestDamagedFiles|TestOverloadedServer|TestCorruptPages|TestScriptsAreBuilt|TestTimingTellsNothing
-no_statements := $(no_statements)|TestFederationPages|TestSAMLPages|TestPages$$|TestConsole|TestJourneys|TestDocs|TestInvitationPage|TestDevicePage|TestMCP|TestMellon|TestApacheOpenIDC|TestBrowserClient|TestNPMClients|TestRelyingParty|TestServiceProvider|TestFrontchannelLogout|TestTraces|TestAccessLog|TestWelcome|TestReceivers|TestWebhookLibraries|TestLinearizableUnderFaults|TestRollingUpgrade|TestReleasedSchemas
+no_statements := $(no_statements)|TestFederationPages|TestSAMLPages|TestPages$$|TestConsole|TestControlConsole|TestJourneys|TestDocs|TestPlayground|TestInvitationPage|TestDevicePage|TestMCP|TestMellon|TestApacheOpenIDC|TestBrowserClient|TestNPMClients|TestRelyingParty|TestServiceProvider|TestFrontchannelLogout|TestTraces|TestAccessLog|TestWelcome|TestReceivers|TestWebhookLibraries|TestLinearizableUnderFaults|TestRollingUpgrade|TestReleasedSchemas
 cockroach: setup peers ## Run the tests with the SQL for CockroachDB on PostgreSQL, and parse it with CockroachDB's grammar
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
 	  STONETOWN_REHEARSAL="$$dir" $(withpg) $(GO) test -tags rehearsal -timeout 45m -skip '$(no_statements)' \
@@ -90,7 +93,7 @@ collection: ## Convert the OpenAPI documents to collection.json beside them (nee
 	  done
 
 SBOM := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
-release: ## Build static binaries of each system in dist/, with checksums, a list of their modules and provenance
+release: playground ## Build static binaries of each system in dist/, with checksums, a list of their modules and provenance
 	@rm -rf dist && mkdir dist && version=$$(git describe --tags --always --dirty) && \
 	  for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64; do \
 	    file=stonetown-$$version-$${target%/*}-$${target#*/}; \

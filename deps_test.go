@@ -23,7 +23,8 @@ const order = `
 	# One thing each. The fourth line keeps rows.
 	NONE < internal/document, internal/fair, internal/geo, internal/id, internal/jwks, internal/lease, internal/seal, internal/text, internal/tracing, internal/translation;
 	internal/text < internal/samlprotocol;
-	internal/tracing < internal/outbound, internal/sqldb, internal/tracing/otlp;
+	internal/tracing < internal/outbound, internal/tracing/otlp;
+	internal/text, internal/tracing < internal/sqldb;
 	internal/id, internal/seal, internal/sqldb < internal/jobs;
 	internal/sqldb < internal/groupcommit, internal/rotation;
 	internal/seal, internal/sqldb < internal/tenantkeys;
@@ -119,15 +120,16 @@ const order = `
 	api/people, oauth/authorization, identity/federation/signin < api/account;
 	api/account, oauth, oauth/saml < api/oauth2;
 	api/openapi, controlplane/management < api/control;
-	api/pages, api/control < api/docs;
+	api/pages, api/console, api/control < api/docs;
 	api/webhooks, api/federation, api/audit, api/docs, api/console, api/scopes, api/trustedissuers, api/incidents, api/scim, api/settings, api/authzen, api/applications, api/oauth2 < api;
 
 	# The composition of all packages, which the program and the tests of api open.
 	api, controlplane/management, engine/audit, tuplestore/leasenode, webhooks < server;
 
 	# Commands only. Benchmarks load the product and are not part of it.
-	engine, tuplestore/memstore, api/resources, client < cmd/stonetown/internal/importer;
-	server, controlplane/transfer, internal/tracing/otlp, webhooks/signature, cmd/stonetown/internal/importer, client < cmd/stonetown;
+	engine/assertions < cmd/stonetown/internal/importer;
+	cmd/stonetown/internal/importer < cmd/stonetown/internal/playground;
+	server, controlplane/transfer, internal/tracing/otlp, webhooks/signature, cmd/stonetown/internal/playground, client < cmd/stonetown;
 	server < bench;
 	bench < cmd/stonetown-bench;
 `
@@ -204,6 +206,31 @@ func TestProgramHoldsNoTests(t *testing.T) {
 		if pkg.ImportPath == "testing" || strings.HasPrefix(pkg.ImportPath, module) && strings.HasSuffix(pkg.ImportPath, "test") {
 			t.Errorf("cmd/stonetown contains %s", pkg.ImportPath)
 		}
+	}
+}
+
+// A browser has no databases and receives no requests: the engine for browsers has nothing of both.
+func TestBrowserProgram(t *testing.T) {
+	t.Setenv("GOOS", "js")
+	t.Setenv("GOARCH", "wasm")
+	found := 0
+	for _, pkg := range list(t, "-deps", "-json=ImportPath,Imports", "./cmd/stonetown/internal/playground/wasm") {
+		path, ours := strings.CutPrefix(pkg.ImportPath, module)
+		if !ours {
+			continue
+		}
+		found++
+		for _, forbidden := range []string{"net/http", "database/sql", "embed"} {
+			if slices.Contains(pkg.Imports, forbidden) {
+				t.Errorf("%s imports %s", path, forbidden)
+			}
+		}
+		if path == "internal/sqldb" || strings.HasPrefix(path, "api/") {
+			t.Errorf("it contains %s", path)
+		}
+	}
+	if found < 20 {
+		t.Errorf("%d packages", found)
 	}
 }
 

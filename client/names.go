@@ -31,23 +31,14 @@ func (s Subject) String() string {
 
 // ParseRef parses type:external_id. The ID may contain colons.
 func ParseRef(text string) (Ref, error) {
-	r, ok := notation.ParseRef(text)
-	if !ok {
-		return Ref{}, fmt.Errorf("%q is not a resource: type:id, such as document:q3", text)
-	}
-	return Ref(r), nil
+	r, err := notation.ReadRef(text)
+	return Ref(r), err
 }
 
 // ParseSubject parses type:id, type:* or type:id#relation, or the JSON of the API.
 func ParseSubject(text string) (Subject, error) {
-	s, ok := notation.ParseSubject(text)
-	switch {
-	case ok:
-		return Subject(s), nil
-	case strings.HasPrefix(text, "{"):
-		return Subject{}, fmt.Errorf(`%q is not a subject in JSON, such as {"type":"user","id":"ann"}`, text)
-	}
-	return Subject{}, fmt.Errorf("%q is not a subject: type:id or type:id#relation, such as user:ann or group:eng#member", text)
+	s, err := notation.ReadSubject(text)
+	return Subject(s), err
 }
 
 // ParseTuple parses resource#relation@subject.

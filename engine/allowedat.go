@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"stonetown/internal/sqldb"
+	"stonetown/internal/text"
 	"stonetown/tuplestore"
 )
 
@@ -105,7 +105,7 @@ func (e *Engine) allowedOf(ctx context.Context, tenantID string, at Consistency,
 // areText reports whether names can be stored. PostgreSQL fails when it is asked for others.
 func areText(names ...string) bool {
 	for _, name := range names {
-		if !sqldb.IsText(name) {
+		if !text.IsStorable(name) {
 			return false
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"stonetown/internal/sqldb"
 	"stonetown/schema"
 	"stonetown/tuplestore"
 )
@@ -75,7 +74,7 @@ func (e *TypesChangedError) Error() string {
 func (e *Engine) ApplyTypes(ctx context.Context, tenantID string, change TypesChange, origin Origin) (TypesApplied, error) {
 	var applied TypesApplied
 	if attach := origin.AttachTypes; attach != nil {
-		origin.Attach = func(r tuplestore.Result, b *sqldb.Batch) { attach(r, applied.Changes, b) }
+		origin.Attach = func(r tuplestore.Result, b *tuplestore.Batch) { attach(r, applied.Changes, b) }
 	}
 	w := origin.write()
 	w.Request = change.request()

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"stonetown/engine/internal/names"
-	"stonetown/internal/sqldb"
 	"stonetown/tuplestore"
 )
 
@@ -51,7 +50,7 @@ func (e *Engine) Relations(ctx context.Context, tenantID string, o tuplestore.Ob
 // RelationsIn lists the relations of a resource as [Engine.Relations] does, on the
 // connection of a transaction, for [Origin.Also]. It does not reflect writes that commit
 // together with that one. It does not know the types, and is for those that no tenant renames.
-func (e *Engine) RelationsIn(ctx context.Context, tx *sqldb.Tx, tenantID string, o tuplestore.Object, relation string, after *tuplestore.Record, limit int) ([]tuplestore.Record, error) {
+func (e *Engine) RelationsIn(ctx context.Context, tx *tuplestore.Tx, tenantID string, o tuplestore.Object, relation string, after *tuplestore.Record, limit int) ([]tuplestore.Record, error) {
 	f := tuplestore.Filter{ObjectType: o.Type, ObjectID: o.ID, Relation: relation}
 	records, err := e.store.SnapshotIn(tx, tenantID).List(ctx, f, after, limit)
 	if err != nil {
@@ -62,7 +61,7 @@ func (e *Engine) RelationsIn(ctx context.Context, tx *sqldb.Tx, tenantID string,
 
 // NamingIn lists relations as [Engine.Naming] does, on the connection of a transaction,
 // for [Origin.Also]. It is for types that no tenant renames.
-func (e *Engine) NamingIn(ctx context.Context, tx *sqldb.Tx, tenantID, typ string, subject tuplestore.Object, after *tuplestore.Record, limit int) ([]tuplestore.Record, error) {
+func (e *Engine) NamingIn(ctx context.Context, tx *tuplestore.Tx, tenantID, typ string, subject tuplestore.Object, after *tuplestore.Record, limit int) ([]tuplestore.Record, error) {
 	f := tuplestore.Filter{ObjectType: typ, SubjectType: subject.Type, SubjectID: subject.ID}
 	records, err := e.store.SnapshotIn(tx, tenantID).List(ctx, f, after, limit)
 	if err != nil {

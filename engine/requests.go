@@ -6,7 +6,6 @@ import (
 
 	"stonetown/engine/internal/denial"
 	"stonetown/engine/internal/eval"
-	"stonetown/internal/sqldb"
 	"stonetown/schema"
 	"stonetown/tuplestore"
 )
@@ -141,20 +140,20 @@ type Origin struct {
 	CommitID string
 	// Also joins the caller's rows to the transaction; see
 	// [tuplestore.Write.Also].
-	Also func(ctx context.Context, tx *sqldb.Tx) error
+	Also func(ctx context.Context, tx *tuplestore.Tx) error
 	// AlsoOf takes the place of Also for a change of one resource. It gets the name by which data
 	// about the resource is stored, which a rename of its type does not change; see [Registration].
-	AlsoOf func(ctx context.Context, tx *sqldb.Tx, stored tuplestore.Object) error
+	AlsoOf func(ctx context.Context, tx *tuplestore.Tx, stored tuplestore.Object) error
 	// Alone: Also sees every change before this one; see [tuplestore.Write.Alone].
 	Alone bool
 	// Attach queues statements that commit with the change; see
 	// [tuplestore.Write.Attach]. The result's statuses begin with those of the
 	// request's own ops.
-	Attach func(r tuplestore.Result, b *sqldb.Batch)
+	Attach func(r tuplestore.Result, b *tuplestore.Batch)
 	// Event returns the text of the event of the change; see [tuplestore.Write.Event].
 	Event func(r tuplestore.Result) string
 	// AttachTypes is Attach for [Engine.ApplyTypes], with the changes that the write makes.
-	AttachTypes func(r tuplestore.Result, changes []TypeChange, b *sqldb.Batch)
+	AttachTypes func(r tuplestore.Result, changes []TypeChange, b *tuplestore.Batch)
 }
 
 // WriteRequest changes relations. It is applied whole or not at all.

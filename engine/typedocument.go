@@ -2,9 +2,12 @@ package engine
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 
 	"stonetown/internal/document"
 	"stonetown/schema"
+	"stonetown/schema/condition"
 )
 
 // TypeDocument is the public representation of a resource type.
@@ -108,5 +111,58 @@ func rewriteDocumentOf(r *schema.Rewrite) *RewriteDocument {
 	return &RewriteDocument{
 		Kind: string(r.Kind), Relation: r.Relation, Tupleset: r.Tupleset, Computed: r.Computed, Mode: string(r.Mode),
 		Children: rewriteDocumentsOf(r.Children), Base: rewriteDocumentOf(r.Base), Subtract: rewriteDocumentOf(r.Subtract),
+	}
+}
+
+// TypeOf is the resource type that a document defines. The times of the document are not part of it.
+func TypeOf(d TypeDocument) schema.Type {
+	t := schema.Type{Name: d.Name, Description: d.Description, Deprecated: d.Deprecated, Actions: d.Actions}
+	for _, c := range d.Conditions {
+		definition := condition.Definition{Name: c.Name, Expression: c.Expression}
+		for _, name := range slices.Sorted(maps.Keys(c.Parameters)) {
+			definition.Parameters = append(definition.Parameters, condition.Parameter{Name: name, Type: c.Parameters[name]})
+		}
+		t.Conditions = append(t.Conditions, definition)
+	}
+	for _, r := range d.Relations {
+		relation := schema.Relation{
+			Name: r.Name, Rewrites: definedRewrites(r.Rewrites), Deprecated: r.Deprecated,
+			Cardinality: schema.Cardinality(r.Cardinality), OnSecond: schema.OnSecond(r.OnSecond),
+		}
+		if relation.Cardinality == schema.Many {
+			relation.Cardinality = "" // the default
+		}
+		if relation.Cardinality == schema.One && relation.OnSecond == schema.Refuse {
+			relation.OnSecond = "" // the default
+		}
+		if r.Subjects != nil {
+			relation.Subjects = make([]schema.SubjectType, 0, len(*r.Subjects))
+			for _, text := range *r.Subjects {
+				relation.Subjects = append(relation.Subjects, schema.ParseSubjectType(text))
+			}
+		}
+		t.Relations = append(t.Relations, relation)
+	}
+	return t
+}
+
+func definedRewrites(in []RewriteDocument) []schema.Rewrite {
+	var out []schema.Rewrite
+	for _, r := range in {
+		out = append(out, *definedRewrite(&r))
+	}
+	return out
+}
+
+func definedRewrite(r *RewriteDocument) *schema.Rewrite {
+	if r == nil {
+		return nil
+	}
+	if r.Mode == string(schema.Any) {
+		r.Mode = "" // the default
+	}
+	return &schema.Rewrite{
+		Kind: schema.Kind(r.Kind), Relation: r.Relation, Tupleset: r.Tupleset, Computed: r.Computed, Mode: schema.Mode(r.Mode),
+		Children: definedRewrites(r.Children), Base: definedRewrite(r.Base), Subtract: definedRewrite(r.Subtract),
 	}
 }

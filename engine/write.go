@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"stonetown/engine/internal/names"
-	"stonetown/internal/sqldb"
 	"stonetown/internal/tracing"
 	"stonetown/schema"
 	"stonetown/tuplestore"
@@ -170,7 +169,7 @@ func (o Origin) writeOf(at position, resource tuplestore.Object) tuplestore.Writ
 	w := o.write()
 	if o.AlsoOf != nil {
 		stored := names.StoredObject(resource, at.compiled)
-		w.Also = func(ctx context.Context, tx *sqldb.Tx) error { return o.AlsoOf(ctx, tx, stored) }
+		w.Also = func(ctx context.Context, tx *tuplestore.Tx) error { return o.AlsoOf(ctx, tx, stored) }
 	}
 	return w
 }

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"stonetown/internal/sqldb"
 )
 
 // Revision is a tenant's position in its history. The first write is 1; a
@@ -46,7 +44,7 @@ type Store interface {
 	// Errors: the request's own ([*ConflictError], or what Also returned), the
 	// queue's ([*BusyError]), or the database's. After ctx ends, or Close while
 	// the database leaves the outcome of a commit unknown
-	// ([*sqldb.AmbiguousCommitError]), the write may or may not have been applied;
+	// ([*stonetown/internal/sqldb.AmbiguousCommitError]), the write may or may not have been applied;
 	// every other error means that it was not.
 	Write(ctx context.Context, tenant string, w Write) (Result, error)
 
@@ -87,7 +85,7 @@ type Store interface {
 	// SnapshotIn reads the tenant's newest revision through a transaction, on its
 	// connection, for [Write.Also]. It does not reflect writes that commit together with
 	// that one, which has to be [Write.Alone] if they matter.
-	SnapshotIn(tx *sqldb.Tx, tenant string) Snapshot
+	SnapshotIn(tx *Tx, tenant string) Snapshot
 
 	// Close ends the store's own work: queued writes are refused, writes in progress are
 	// finished. It does not close the database.
@@ -295,7 +293,7 @@ type Write struct {
 	// Also adds the caller's own rows to the transaction. It runs after the ops have been
 	// validated and before the commit, may run more than once (a transaction can be
 	// retried), and its error aborts this write only. On a store without SQL tx is nil.
-	Also func(ctx context.Context, tx *sqldb.Tx) error
+	Also func(ctx context.Context, tx *Tx) error
 	// Alone: the write commits in a transaction of its own, for an Also that must see
 	// every write before it.
 	Alone bool
@@ -306,7 +304,7 @@ type Write struct {
 	// fails also fails the writes that are committed together with this one. They run in
 	// the order of the writes and may come before the rows of the tuples. On a store
 	// without SQL it is not called.
-	Attach func(r Result, b *sqldb.Batch)
+	Attach func(r Result, b *Batch)
 	// Event returns the text of the event of this write for package eventlog, or nothing. It is
 	// stored in the row of the commit, so that it costs no statement. Event is called before
 	// Attach, only for a write that takes a revision, and may run more than once. On a store

@@ -3,7 +3,6 @@ package console
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"reflect"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"stonetown/api/inprocess"
 	"stonetown/internal/notation"
+	"stonetown/internal/proofgraph"
 )
 
 const (
@@ -137,40 +137,7 @@ func with(body object, pairs ...any) object {
 }
 
 // decision is the answer to a check.
-type decision struct {
-	Allowed bool     `json:"allowed"`
-	Reasons []reason `json:"reasons"`
-	Denial  *struct {
-		Ways []struct {
-			Relations []struct {
-				Resource  notation.Ref     `json:"resource"`
-				Relation  string           `json:"relation"`
-				Subject   notation.Subject `json:"subject"`
-				State     string           `json:"state"`
-				ExpiresAt string           `json:"expires_at"`
-				Condition *condition       `json:"condition"`
-			} `json:"relations"`
-			Exclusions []struct {
-				Resource notation.Ref `json:"resource"`
-				Relation string       `json:"relation"`
-				Reasons  []reason     `json:"reasons"`
-			} `json:"exclusions"`
-		} `json:"ways"`
-		Truncated bool `json:"truncated"`
-	} `json:"denial"`
-}
-
-// reason is a step of a proof.
-type reason struct {
-	Via     string `json:"via"`
-	Rewrite string `json:"rewrite"`
-	Text    string `json:"text"`
-}
-
-// condition is the condition of a relation.
-type condition struct {
-	Name string `json:"name"`
-}
+type decision = proofgraph.Decision
 
 // decode reads the data of an answer into a struct.
 func decode(data, into any) error {
@@ -248,16 +215,16 @@ func ask(v *visit) error {
 	if err != nil {
 		return err
 	}
-	var root treeNode
+	var root proofgraph.Node
 	if err := decode(a.Data, &root); err != nil {
 		return err
 	}
-	p := newPicture(&root, body["subject"].(notation.Subject), d.Reasons, drawnBounds)
-	data["Tree"], data["Graph"] = p.tree, p.layOut()
-	if data["Explorer"], err = explore(&root, body["subject"].(notation.Subject), d); err != nil {
+	p := proofgraph.New(&root, body["subject"].(notation.Subject), d.Reasons, proofgraph.DrawnBounds)
+	data["Tree"], data["Graph"] = p.Tree, p.LayOut()
+	if data["Explorer"], err = proofgraph.Explore(&root, body["subject"].(notation.Subject), d); err != nil {
 		return err
 	}
-	if expansion["limit"] != nil && root.cut() {
+	if expansion["limit"] != nil && root.IsCut() {
 		data["All"] = data["Link"].(string) + "&all=yes"
 	}
 	v.island = "explorer"
@@ -328,16 +295,4 @@ func (v *visit) list(name, title, page, path string, asked ...string) error {
 	}
 	v.paged(data, a.Meta, page, filter...)
 	return v.show(name, title, data)
-}
-
-// terms describes the expiry and the condition of a relation; empty: it has none.
-func terms(expiresAt string, c *condition) string {
-	var parts []string
-	if c != nil {
-		parts = append(parts, "if "+c.Name)
-	}
-	if at, err := time.Parse(time.RFC3339, expiresAt); err == nil {
-		parts = append(parts, fmt.Sprintf("until %s", at.UTC().Format("2006-01-02 15:04")))
-	}
-	return strings.Join(parts, ", ")
 }

@@ -218,7 +218,7 @@ func (h *Handlers) routes(wrap wrap, of *site, pages map[string]map[string]page)
 	if err != nil {
 		return nil, err
 	}
-	document := web.Document{Body: style, MediaType: "text/css; charset=utf-8", CacheControl: "public, max-age=300"}
+	document := web.Document{Body: append(style, IslandStyle...), MediaType: "text/css; charset=utf-8", CacheControl: "public, max-age=300"}
 	asset := func(path string, serve http.HandlerFunc) {
 		op := web.Operation{ID: "asset", Method: http.MethodGet, Path: path, Page: true, RateLimit: ratelimit.None}
 		routes[path] = map[string]http.Handler{http.MethodGet: wrap(op, web.ErrorFormat{Render: h.renderError}, serve)}
@@ -242,7 +242,7 @@ func (h *Handlers) routes(wrap wrap, of *site, pages map[string]map[string]page)
 	}
 	h.scripts = folder
 	for path, file := range all {
-		asset(path, file.serve)
+		asset(path, file.Serve)
 	}
 	return routes, nil
 }

@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
+	_ "embed" // for a text
 	"encoding/hex"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -24,14 +27,22 @@ import (
 // those of another build have another path, so browsers keep them for good.
 const scripts = home + "/assets/"
 
-// island is a file of the islands.
-type island struct {
+// IslandStyle is the style sheet of the islands, for pages that are served elsewhere.
+//
+//go:embed assets/islands.css
+var IslandStyle string
+
+// Island is a file of the islands.
+type Island struct {
 	document   web.Document
 	compressed func() []byte
 }
 
-// serve sends the file, compressed to clients that accept it.
-func (i island) serve(w http.ResponseWriter, r *http.Request) {
+// Text is the file.
+func (i Island) Text() []byte { return i.document.Body }
+
+// Serve sends the file, compressed to clients that accept it.
+func (i Island) Serve(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Vary", "Accept-Encoding")
 	d := i.document
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
@@ -41,36 +52,55 @@ func (i island) serve(w http.ResponseWriter, r *http.Request) {
 	d.Serve(w, r)
 }
 
-// islands returns the files by their paths, and the path of their folder.
-func islands() (all map[string]island, folder string, err error) {
+// Islands returns the files by their names.
+func Islands() (map[string]Island, error) {
 	entries, err := fs.ReadDir(files, "dist")
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	sum := sha256.New()
-	bodies := map[string][]byte{}
+	all := map[string]Island{}
 	for _, entry := range entries {
 		body, err := fs.ReadFile(files, "dist/"+entry.Name())
 		if err != nil {
-			return nil, "", err
+			return nil, err
 		}
-		bodies[entry.Name()] = body
-		fmt.Fprintf(sum, "%s %d\n", entry.Name(), len(body))
-		sum.Write(body)
-	}
-	folder = scripts + hex.EncodeToString(sum.Sum(nil)[:8]) + "/"
-	all = map[string]island{}
-	for name, body := range bodies {
 		mediaType := "text/plain; charset=utf-8"
-		if path.Ext(name) == ".js" {
+		if path.Ext(entry.Name()) == ".js" {
 			mediaType = "text/javascript; charset=utf-8"
 		}
-		all[folder+name] = island{
-			web.Document{Body: body, MediaType: mediaType, CacheControl: "public, max-age=31536000, immutable"},
-			sync.OnceValue(func() []byte { return compress(body) }),
-		}
+		all[entry.Name()] = NewIsland(body, mediaType)
 	}
-	return all, folder, nil
+	return all, nil
+}
+
+// NewIsland returns a file that is part of the program, and has another path when it changes.
+func NewIsland(body []byte, mediaType string) Island {
+	return Island{
+		web.Document{Body: body, MediaType: mediaType, CacheControl: "public, max-age=31536000, immutable"},
+		sync.OnceValue(func() []byte { return compress(body) }),
+	}
+}
+
+// FolderOf returns a name for the folder of some files, which is another one if any of them changes.
+func FolderOf(all map[string]Island) string {
+	sum := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		body := all[name].document.Body
+		fmt.Fprintf(sum, "%s %d\n", name, len(body))
+		sum.Write(body)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:8])
+}
+
+// islands returns the files by their paths, and the path of their folder.
+func islands() (all map[string]Island, folder string, err error) {
+	named, err := Islands()
+	folder = scripts + FolderOf(named) + "/"
+	all = map[string]Island{}
+	for name, file := range named {
+		all[folder+name] = file
+	}
+	return all, folder, err
 }
 
 // compress returns a text in the format of gzip.

@@ -83,7 +83,7 @@ func TestScriptIsServed(t *testing.T) {
 		r := httptest.NewRequest(http.MethodGet, folder+"model.js", nil)
 		r.Header.Set("Accept-Encoding", encoding)
 		w := httptest.NewRecorder()
-		file.serve(w, r)
+		file.Serve(w, r)
 		text := io.Reader(w.Body)
 		if encoding != "" {
 			if text, err = gzip.NewReader(w.Body); err != nil {

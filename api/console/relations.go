@@ -11,6 +11,7 @@ import (
 	"stonetown/api/inprocess"
 	"stonetown/api/web"
 	"stonetown/internal/notation"
+	"stonetown/internal/proofgraph"
 )
 
 const (
@@ -24,17 +25,17 @@ var filter = []string{"resource_type", "external_id", "relation", "subject_type"
 
 // record is a relation as the operation lists it.
 type record struct {
-	Resource  notation.Ref     `json:"resource"`
-	Relation  string           `json:"relation"`
-	Subject   notation.Subject `json:"subject"`
-	CreatedAt string           `json:"created_at"`
-	CreatedBy string           `json:"created_by"`
-	ExpiresAt string           `json:"expires_at"`
-	Condition *condition       `json:"condition"`
+	Resource  notation.Ref          `json:"resource"`
+	Relation  string                `json:"relation"`
+	Subject   notation.Subject      `json:"subject"`
+	CreatedAt string                `json:"created_at"`
+	CreatedBy string                `json:"created_by"`
+	ExpiresAt string                `json:"expires_at"`
+	Condition *proofgraph.Condition `json:"condition"`
 }
 
 // Terms describes the expiry and the condition.
-func (r record) Terms() string { return terms(r.ExpiresAt, r.Condition) }
+func (r record) Terms() string { return proofgraph.Terms(r.ExpiresAt, r.Condition) }
 
 // Remove returns the path of the page that removes the relation.
 func (r record) Remove() string {

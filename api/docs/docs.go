@@ -2,7 +2,8 @@
 //
 // Every page is Markdown: the pages of the repository ([stonetown.Documentation]), and pages that
 // are generated from the OpenAPI documents. So there is one renderer, one search, and one check of
-// links. Pages have no scripts and load nothing from elsewhere, and their policy refuses both.
+// links. Pages have no scripts and load nothing from elsewhere, and their policy refuses both. Only the
+// playground has scripts (playground.go).
 //
 // The documentation is public, on the hosts of tenants and of the control plane, because its
 // readers are developers of clients, which do not reach the listener for operators. It states
@@ -15,16 +16,18 @@ import (
 	"embed"
 	"html/template"
 	"net/http"
+	"slices"
 	"sync"
 
 	"github.com/gorilla/mux"
 
+	"stonetown/api/console"
 	"stonetown/api/pages"
 	"stonetown/api/web"
 	"stonetown/internal/ratelimit"
 )
 
-//go:embed templates assets
+//go:embed templates assets playground
 var files embed.FS
 
 // home is the path of the first page.
@@ -50,7 +53,8 @@ var Served = Layout{
 		}
 		return home + "/" + name
 	},
-	Style: home + "/assets/docs.css", Icon: "/favicon.ico", Search: home + "/search",
+	Scripts: func(folder string) string { return home + "/playground/" + folder + "/" },
+	Style:   home + "/assets/docs.css", Icon: "/favicon.ico", Search: home + "/search",
 }
 
 // Routes returns the pages by path and method. wrap adds the pipeline of all requests to a page.
@@ -63,6 +67,7 @@ func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler
 	routes := map[string]map[string]http.Handler{}
 	for path, handler := range map[string]http.HandlerFunc{
 		home: h.page, home + "/": moved, home + "/{page}": h.page, Served.Search: h.search, Served.Style: asset.Serve,
+		home + "/playground/{folder}/{file}": h.script,
 	} {
 		op := web.Operation{ID: "docs " + path, Method: http.MethodGet, Path: path, Page: true, RateLimit: ratelimit.None}
 		routes[path] = map[string]http.Handler{http.MethodGet: wrap(op, web.ErrorFormat{Render: h.RenderError}, handler)}
@@ -73,7 +78,7 @@ func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler
 // stylesheet returns the styles of the site, with the colours of the hosted pages.
 func stylesheet() ([]byte, error) {
 	own, err := files.ReadFile("assets/docs.css")
-	return append([]byte(pages.Colors), own...), err
+	return slices.Concat([]byte(pages.Colors), own, []byte(console.IslandStyle)), err
 }
 
 // moved redirects to the first page.
@@ -95,6 +100,9 @@ func (h *Handlers) page(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	secure(w.Header())
+	if p.hasScripts {
+		w.Header().Set("Content-Security-Policy", playgroundPolicy)
+	}
 	web.Document{Body: p.HTML, MediaType: "text/html; charset=utf-8", CacheControl: "public, max-age=300"}.Serve(w, r)
 }
 
@@ -128,14 +136,15 @@ func secure(h http.Header) {
 // view is the data of every template.
 type view struct {
 	Layout
-	Title   string
-	Name    string // of the page
-	Menu    []chapter
-	Marks   []Heading // on the page
-	Body    template.HTML
-	Query   string
-	Results []result
-	Notice  string // about the search
+	Title      string
+	Name       string // of the page
+	Menu       []chapter
+	Marks      []Heading // on the page
+	Body       template.HTML
+	Playground *playground // on its page
+	Query      string
+	Results    []result
+	Notice     string // about the search
 }
 
 // Current reports whether a page is the one that is shown.

@@ -14,7 +14,8 @@ var exported = Layout{
 		}
 		return name + ".html"
 	},
-	Style: "docs.css",
+	Scripts: func(string) string { return playgroundPage + "/" },
+	Style:   "docs.css",
 }
 
 // Export writes the site into a folder, which is created unless it exists, and returns the number
@@ -33,6 +34,19 @@ func Export(folder string) (int, error) {
 	}
 	if err := os.WriteFile(filepath.Join(folder, exported.Style), style, 0o644); err != nil {
 		return 0, err
+	}
+	s, err := loadScripts()
+	if err != nil {
+		return 0, err
+	}
+	for name, text := range s.export() {
+		at := filepath.Join(folder, exported.Scripts(s.folder), name)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			return 0, err
+		}
+		if err := os.WriteFile(at, text, 0o644); err != nil {
+			return 0, err
+		}
 	}
 	for _, p := range site.Pages {
 		if err := os.WriteFile(filepath.Join(folder, exported.Page(p.Name)), p.HTML, 0o644); err != nil {

@@ -15,6 +15,9 @@ import (
 type Layout struct {
 	// Page returns the address of a page, by its name.
 	Page func(name string) string
+	// Scripts returns the address of the folder of the playground's scripts, by a name that changes
+	// with them.
+	Scripts func(folder string) string
 	// Style and Icon are the addresses of the style sheet and of the icon. Default: there is no icon.
 	Style, Icon string
 	// Search is the address of the search. Default: there is none.
@@ -29,6 +32,8 @@ type Page struct {
 	File     string // in the repository, which links name; a generated page has none there
 	Headings []Heading
 	HTML     []byte
+
+	hasScripts bool
 
 	source   []byte // Markdown
 	body     template.HTML
@@ -59,6 +64,7 @@ type chapter struct {
 // written are the pages of the repository, in the order of the menu.
 var written = []Page{
 	{Chapter: "Start", Name: "", File: "README.md"},
+	{Chapter: "Start", Name: playgroundPage, File: "docs/playground.md"},
 	{Chapter: "Guides", Name: "modelling", File: "docs/modelling.md"},
 	{Chapter: "Guides", Name: "control-plane", File: "docs/control-plane.md"},
 	{Chapter: "Guides", Name: "go-client", File: "docs/go-client.md"},
@@ -123,6 +129,11 @@ func New(layout Layout) (*Site, error) {
 		return nil, fmt.Errorf("docs: %w", err)
 	}
 	s.search = templates["search.html"]
+	engine, err := loadScripts()
+	if err != nil {
+		return nil, fmt.Errorf("docs: %w", err)
+	}
+	built := engine.files != nil
 	byFile := map[string]*Page{}
 	for _, p := range s.Pages {
 		s.byName[p.Name] = p
@@ -141,6 +152,9 @@ func New(layout Layout) (*Site, error) {
 		if err := p.render(link); err != nil {
 			return nil, fmt.Errorf("docs: page %q: %w", p.Name, err)
 		}
+		if p.Name == playgroundPage && !built {
+			continue // it states how to build the playground
+		}
 		if last := len(s.chapters) - 1; last < 0 || s.chapters[last].Name != p.Chapter {
 			s.chapters = append(s.chapters, chapter{Name: p.Chapter})
 		}
@@ -150,7 +164,14 @@ func New(layout Layout) (*Site, error) {
 	for _, p := range s.Pages { // when the menu is complete
 		var b bytes.Buffer
 		data := view{Layout: layout, Title: p.Title, Name: p.Name, Menu: s.chapters, Marks: p.Headings, Body: p.body}
-		if err := templates["page.html"].Execute(&b, data); err != nil {
+		name := "page.html"
+		if p.Name == playgroundPage {
+			name, p.hasScripts, data.Marks = "playground.html", built, nil
+			if data.Playground, err = playgroundOf(p.body, layout); err != nil {
+				return nil, fmt.Errorf("docs: page %q: %w", p.Name, err)
+			}
+		}
+		if err := templates[name].Execute(&b, data); err != nil {
 			return nil, fmt.Errorf("docs: page %q: %w", p.Name, err)
 		}
 		p.HTML, p.source, p.body = b.Bytes(), nil, "" // they are not needed any more

@@ -3,7 +3,6 @@ package resources
 import (
 	"cmp"
 	"context"
-	"maps"
 	"net/url"
 	"slices"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"stonetown/api/web"
 	"stonetown/engine"
 	"stonetown/schema"
-	"stonetown/schema/condition"
 )
 
 // PutResourceType defines a type or replaces its definition.
@@ -107,55 +105,11 @@ func tokenMeta(info *web.RequestInfo, token string) TokenMeta {
 
 // TypeOf is the type that a body defines.
 func TypeOf(in ResourceTypeInput) schema.Type {
-	t := schema.Type{Name: in.Name, Description: in.Description, Deprecated: in.Deprecated, Actions: in.Actions}
-	for _, c := range in.Conditions {
-		d := condition.Definition{Name: c.Name, Expression: c.Expression}
-		for _, name := range slices.Sorted(maps.Keys(c.Parameters)) {
-			d.Parameters = append(d.Parameters, condition.Parameter{Name: name, Type: c.Parameters[name]})
-		}
-		t.Conditions = append(t.Conditions, d)
-	}
+	d := engine.TypeDocument{Name: in.Name, Description: in.Description, Deprecated: in.Deprecated, Actions: in.Actions, Conditions: in.Conditions}
 	for _, r := range in.Relations {
-		relation := schema.Relation{
-			Name: r.Name, Rewrites: rewritesOf(r.Rewrites), Deprecated: r.Deprecated,
-			Cardinality: schema.Cardinality(r.Cardinality), OnSecond: schema.OnSecond(r.OnSecond),
-		}
-		if relation.Cardinality == schema.Many {
-			relation.Cardinality = "" // the default
-		}
-		if relation.Cardinality == schema.One && relation.OnSecond == schema.Refuse {
-			relation.OnSecond = "" // the default
-		}
-		if r.Subjects != nil {
-			relation.Subjects = make([]schema.SubjectType, 0, len(*r.Subjects))
-			for _, text := range *r.Subjects {
-				relation.Subjects = append(relation.Subjects, schema.ParseSubjectType(text))
-			}
-		}
-		t.Relations = append(t.Relations, relation)
+		d.Relations = append(d.Relations, engine.RelationDefinitionDocument(r))
 	}
-	return t
-}
-
-func rewritesOf(in []engine.RewriteDocument) []schema.Rewrite {
-	var out []schema.Rewrite
-	for _, r := range in {
-		out = append(out, *rewriteOf(&r))
-	}
-	return out
-}
-
-func rewriteOf(r *engine.RewriteDocument) *schema.Rewrite {
-	if r == nil {
-		return nil
-	}
-	if r.Mode == string(schema.Any) {
-		r.Mode = "" // the default
-	}
-	return &schema.Rewrite{
-		Kind: schema.Kind(r.Kind), Relation: r.Relation, Tupleset: r.Tupleset, Computed: r.Computed, Mode: schema.Mode(r.Mode),
-		Children: rewritesOf(r.Children), Base: rewriteOf(r.Base), Subtract: rewriteOf(r.Subtract),
-	}
+	return engine.TypeOf(d)
 }
 
 // Definition is the body that defines a type.

@@ -62,7 +62,7 @@ func (b inspector) inspected(path string) {
 		}
 	}
 	perform(b.browser, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{})
-	if inline := ask(b.browser, chromedp.Evaluate[string](`[...document.scripts].filter(s => s.text || !/^\/(auth|console)\/assets\//.test(new URL(s.src).pathname)).map(s => s.outerHTML).join()`)); inline != "" {
+	if inline := ask(b.browser, chromedp.Evaluate[string](`[...document.scripts].filter(s => s.text || !/^\/((auth|console)\/assets|docs\/playground)\//.test(new URL(s.src).pathname)).map(s => s.outerHTML).join()`)); inline != "" {
 		b.Errorf("%s has the scripts %s", path, inline)
 	}
 	perform(b.browser, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: 320, Height: 640, DeviceScaleFactor: 1, Mobile: true})

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -9,19 +9,14 @@ import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"stonetown/cmd/stonetown/internal/importer"
-	"stonetown/cmd/stonetown/internal/importer/native"
-	"stonetown/cmd/stonetown/internal/importer/openfga"
-	"stonetown/cmd/stonetown/internal/importer/spicedb"
+	"stonetown/cmd/stonetown/internal/importer/engines"
 )
 
-// The engines with supported files.
+// The languages of other engines.
 const (
-	fromStonetown = "stonetown"
-	fromOpenFGA   = "openfga"
-	fromSpiceDB   = "spicedb"
+	fromOpenFGA = "openfga"
+	fromSpiceDB = "spicedb"
 )
 
 const fromUsage = "`engine` that the files are for: stonetown, openfga or spicedb (default by file name and content)"
@@ -47,25 +42,16 @@ func readForeign(file, from string) (*importer.Data, error) {
 	if err != nil {
 		return nil, err
 	}
-	if from == "" {
-		if from, err = guessEngine(filepath.Join(dir, name)); err != nil {
-			return nil, err
-		}
-	}
 	root, err := os.OpenRoot(dir) // links in the folder cannot lead out of it
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	switch from {
-	case fromStonetown:
-		return native.Read(root.FS(), name)
-	case fromOpenFGA:
-		return openfga.Read(root.FS(), name)
-	case fromSpiceDB:
-		return spicedb.Read(root.FS(), name)
+	data, err := engines.Read(root.FS(), name, engines.Engine(from))
+	if errors.Is(err, engines.ErrUnknownFile) {
+		return nil, fmt.Errorf("%w: set --from", err)
 	}
-	return nil, fmt.Errorf("--from is %q; it must be %s, %s or %s", from, fromStonetown, fromOpenFGA, fromSpiceDB)
+	return data, err
 }
 
 // locate returns the folder to read and the name of the file in it. Files refer to others in
@@ -95,35 +81,6 @@ func resolved(file string) (string, error) {
 		return "", err
 	}
 	return filepath.EvalSymlinks(file) // the path of the current folder may have links
-}
-
-// guessEngine returns the engine of a file.
-func guessEngine(file string) (string, error) {
-	switch filepath.Ext(file) {
-	case ".zed", ".schema", ".txt", ".rel", ".relationships":
-		return fromSpiceDB, nil
-	case ".fga", ".mod", ".json", ".jsonl", ".csv":
-		return fromOpenFGA, nil
-	case ".yaml", ".yml":
-	default:
-		return "", fmt.Errorf("%s: unknown kind of file: set --from", file)
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return "", err
-	}
-	var members map[string]yaml.Node
-	if yaml.NewDecoder(bytes.NewReader(text)).Decode(&members) == nil {
-		if native.Is(members) {
-			return fromStonetown, nil
-		}
-		for _, name := range []string{"schema", "schemaFile", "relationships", "relationshipsFile", "validation", "assertions"} {
-			if _, found := members[name]; found {
-				return fromSpiceDB, nil
-			}
-		}
-	}
-	return fromOpenFGA, nil
 }
 
 // printReport prints the findings, and the numbers of types, relations and assertions.

@@ -129,29 +129,32 @@ func (a Assertion) Holds(want, got []string) bool {
 
 // Ask returns the answer of the engine in the form of [Assertion.Want], or its error.
 func (m *World) Ask(ctx context.Context, a Assertion) []string {
-	m.instant.Store(nil)
-	if !a.Instant.IsZero() {
-		m.instant.Store(&a.Instant)
+	if a.Check != nil {
+		m.at(a)
+		return []string{a.check(ctx, m.engine)}
 	}
-	e := m.engine
-	var ids []string
-	var err error
-	switch {
-	case a.Check != nil:
-		return []string{a.check(ctx, e)}
-	case a.Resources != nil:
-		q := a.Resources
+	ids, err := m.List(ctx, a)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	return ids
+}
+
+// List answers an assertion about a list: the ids, in order.
+func (m *World) List(ctx context.Context, a Assertion) (ids []string, err error) {
+	m.at(a)
+	if q := a.Resources; q != nil {
 		var list *engine.ResourceList
-		list, err = e.ListResources(ctx, scratch, engine.ListResourcesRequest{
+		list, err = m.engine.ListResources(ctx, scratch, engine.ListResourcesRequest{
 			Subject: q.Subject, Type: q.Type, Action: q.Action, Context: a.Context, Contextual: a.Contextual,
 		})
 		if err == nil {
 			ids = list.IDs
 		}
-	default:
+	} else {
 		q := a.Subjects
 		var list *engine.SubjectList
-		list, err = e.ListSubjects(ctx, scratch, engine.ListSubjectsRequest{
+		list, err = m.engine.ListSubjects(ctx, scratch, engine.ListSubjectsRequest{
 			Resource: q.Resource, Action: q.Action, SubjectType: q.Type, SubjectRelation: q.Relation, Context: a.Context, Contextual: a.Contextual,
 		})
 		if err == nil {
@@ -163,13 +166,46 @@ func (m *World) Ask(ctx context.Context, a Assertion) []string {
 		}
 	}
 	if isUnknownResource(err) {
-		return nil
-	}
-	if err != nil {
-		return []string{err.Error()}
+		return nil, nil
 	}
 	slices.Sort(ids)
-	return ids
+	return ids, err
+}
+
+// Explain answers the check of an assertion with its reasons, or with what is missing, and returns
+// the derivation of those who may do the action. A check that has no answer is an error.
+func (m *World) Explain(ctx context.Context, a Assertion, depth, limit int) (engine.Decision, *engine.ExpansionNode, error) {
+	m.at(a)
+	q := a.Check
+	response, err := m.engine.Check(ctx, scratch, engine.CheckRequest{
+		Subject: q.Subject, Queries: []engine.Query{{Resource: q.Resource, Action: q.Action}},
+		Context: a.Context, Contextual: a.Contextual, Reasons: true, Denials: true,
+	})
+	if err != nil {
+		return engine.Decision{}, nil, err
+	}
+	d := response.Decisions[0]
+	if isUnknownResource(d.Err) { // denied, as in [World.Ask]
+		return engine.Decision{}, nil, nil
+	}
+	if d.Err != nil {
+		return d, nil, d.Err
+	}
+	tree, err := m.engine.Expand(ctx, scratch, engine.ExpandRequest{
+		Resource: q.Resource, Action: q.Action, Contextual: a.Contextual, Depth: depth, Limit: limit,
+	})
+	if err != nil {
+		return d, nil, err
+	}
+	return d, tree.Root, nil
+}
+
+// at sets the time of the engine to that of an assertion.
+func (m *World) at(a Assertion) {
+	m.instant.Store(nil)
+	if !a.Instant.IsZero() {
+		m.instant.Store(&a.Instant)
+	}
 }
 
 func (a Assertion) check(ctx context.Context, e *engine.Engine) string {

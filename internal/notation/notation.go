@@ -8,6 +8,7 @@ package notation
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"regexp"
 	"strings"
@@ -59,6 +60,15 @@ func ParseRef(text string) (r Ref, ok bool) {
 	return Ref{typ, id}, true
 }
 
+// ReadRef is [ParseRef] with an error for users.
+func ReadRef(text string) (Ref, error) {
+	r, ok := ParseRef(text)
+	if !ok {
+		return r, fmt.Errorf("%q is not a resource: type:id, such as document:q3", text)
+	}
+	return r, nil
+}
+
 var relationName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
 
 // CutRelation cuts the relation off a text: what follows the last #, if it can be the name of one.
@@ -100,6 +110,18 @@ func ParseSubject(text string) (s Subject, ok bool) {
 		s.ID, s.Relation = id, relation
 	}
 	return s, true
+}
+
+// ReadSubject is [ParseSubject] with an error for users.
+func ReadSubject(text string) (Subject, error) {
+	s, ok := ParseSubject(text)
+	switch {
+	case ok:
+		return s, nil
+	case strings.HasPrefix(text, "{"):
+		return s, fmt.Errorf(`%q is not a subject in JSON, such as {"type":"user","id":"ann"}`, text)
+	}
+	return s, fmt.Errorf("%q is not a subject: type:id or type:id#relation, such as user:ann or group:eng#member", text)
 }
 
 // DecodeAll decodes a text that is one JSON value. It reports whether it is.

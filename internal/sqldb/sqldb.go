@@ -34,9 +34,9 @@ import (
 	"fmt"
 	"net/url"
 	"runtime"
-	"strings"
 	"sync/atomic"
-	"unicode/utf8"
+
+	"stonetown/internal/text"
 )
 
 // Dialect is the kind of database behind a [DB].
@@ -169,8 +169,8 @@ func (db *DB) Exec(ctx context.Context, sql string, args ...any) (rowsAffected i
 	return db.backend.writes().exec(ctx, sql, args)
 }
 
-// IsText reports whether every database can store a text: it is UTF-8 without NUL.
-func IsText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
+// IsText reports whether every database can store a text.
+func IsText(s string) bool { return text.IsStorable(s) }
 
 // Send runs statements that only read, each for itself, in one round trip.
 func (db *DB) Send(ctx context.Context, b *Batch) error {

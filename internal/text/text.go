@@ -10,6 +10,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
+// IsStorable reports whether every database can store a text: it is UTF-8 without NUL.
+func IsStorable(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
+
 // IsLine reports whether a text is valid UTF-8 and one line: it has no control characters
 // and no line or paragraph separators.
 func IsLine(s string) bool {

@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"stonetown/internal/sqldb"
 	"stonetown/tuplestore"
 	"stonetown/tuplestore/internal/apply"
 	"stonetown/tuplestore/internal/fairqueue"
@@ -152,7 +151,7 @@ func (s *Store) Snapshot(tenant string, rev tuplestore.Revision) tuplestore.Snap
 }
 
 // SnapshotIn implements [tuplestore.Store]. There are no transactions: tx is nil.
-func (s *Store) SnapshotIn(_ *sqldb.Tx, tenant string) tuplestore.Snapshot {
+func (s *Store) SnapshotIn(_ *tuplestore.Tx, tenant string) tuplestore.Snapshot {
 	t := s.tenant(tenant)
 	return &snapshot{t, t.head(s.epoch).Revision}
 }

@@ -13,7 +13,7 @@ export default defineConfig({
     assetsInlineLimit: 0,
     license: { fileName: "licenses.md" },
     rolldownOptions: {
-      input: { explorer: "src/explorer.ts", model: "src/model.ts" },
+      input: { explorer: "src/explorer.ts", model: "src/model.ts", playground: "src/playground.ts" },
       output: { entryFileNames: "[name].js", chunkFileNames: "[name].js", assetFileNames: "[name][extname]" },
     },
   },

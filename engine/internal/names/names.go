@@ -18,7 +18,6 @@ import (
 	"maps"
 	"slices"
 
-	"stonetown/internal/sqldb"
 	"stonetown/schema"
 	"stonetown/tuplestore"
 )
@@ -186,7 +185,7 @@ func write(s *schema.StoredNames, w tuplestore.Write) (tuplestore.Write, error) 
 		}
 	}
 	if attach := w.Attach; attach != nil {
-		w.Attach = func(r tuplestore.Result, b *sqldb.Batch) { attach(resultOf(s, r), b) }
+		w.Attach = func(r tuplestore.Result, b *tuplestore.Batch) { attach(resultOf(s, r), b) }
 	}
 	if event := w.Event; event != nil {
 		w.Event = func(r tuplestore.Result) string { return event(resultOf(s, r)) }

@@ -92,3 +92,10 @@ export function find(view: EditorView, type: string, relation?: string): void {
   view.dispatch({ selection: { anchor: at }, effects: EditorView.scrollIntoView(at, { y: "center" }) });
   view.focus();
 }
+
+// goTo moves the cursor to a line, or to the last one.
+export function goTo(view: EditorView, line: number): void {
+  const at = view.state.doc.line(Math.min(line, view.state.doc.lines)).from;
+  view.dispatch({ selection: { anchor: at }, effects: EditorView.scrollIntoView(at, { y: "center" }) });
+  view.focus();
+}

@@ -38,8 +38,6 @@ import (
 	strict "github.com/go-json-experiment/json"
 	"go.yaml.in/yaml/v3"
 
-	"stonetown/api/resources"
-	apiclient "stonetown/client"
 	"stonetown/cmd/stonetown/internal/importer"
 	"stonetown/cmd/stonetown/internal/importer/source"
 	"stonetown/engine"
@@ -183,11 +181,11 @@ func (r *reader) types(n *yaml.Node) error {
 		return source.Errorf(place, "%v", err)
 	}
 	for _, d := range types {
-		var in resources.ResourceTypeInput
+		var in engine.TypeDocument
 		if err := strict.Unmarshal(d.JSON, &in); err != nil {
 			return source.Errorf(place, "resource type %s: %v", source.Quoted(d.Name), err)
 		}
-		r.data.Types = append(r.data.Types, resources.TypeOf(in))
+		r.data.Types = append(r.data.Types, engine.TypeOf(in))
 	}
 	if _, err := schema.Compile(r.data.Types); err != nil {
 		var invalid *schema.Error
@@ -239,12 +237,12 @@ func parseRelation(text string) (engine.WriteOp, error) {
 }
 
 func parseResource(text string) (tuplestore.Object, error) {
-	ref, err := apiclient.ParseRef(text)
+	ref, err := notation.ReadRef(text)
 	return tuplestore.Object{Type: ref.Type, ID: ref.ExternalID}, err
 }
 
 func parseSubject(text string) (tuplestore.Subject, error) {
-	s, err := apiclient.ParseSubject(text)
+	s, err := notation.ReadSubject(text)
 	return tuplestore.Subject(s), err
 }
 

@@ -1,4 +1,4 @@
-package console
+package proofgraph
 
 import (
 	"fmt"
@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// graph is a picture with places, in layers from left to right (Sugiyama et al., Methods for Visual
+// Graph is a picture with places, in layers from left to right (Sugiyama et al., Methods for Visual
 // Understanding of Hierarchical System Structures, 1981).
-type graph struct {
+type Graph struct {
 	Width, Height int
 	Boxes         []*box
 	Lines         []*line
@@ -27,10 +27,10 @@ const (
 	height    = 34 // of other boxes
 )
 
-// layOut places the boxes.
-func (p *picture) layOut() *graph {
+// LayOut places the boxes.
+func (p *Picture) LayOut() *Graph {
 	layers := p.layers()
-	g := &graph{}
+	g := &Graph{}
 	for range 4 {
 		for i := 1; i < len(layers); i++ {
 			p.sort(layers[i], true)
@@ -83,7 +83,7 @@ func rank(l *line) int {
 
 // layers divides the boxes into layers, so that each line leads to a later one, except those that
 // close a cycle, and adds bends to lines that skip layers.
-func (p *picture) layers() (layers [][]*box) {
+func (p *Picture) layers() (layers [][]*box) {
 	out := map[*box][]*line{}
 	for _, l := range p.lines {
 		out[l.from] = append(out[l.from], l)
@@ -141,7 +141,7 @@ func (p *picture) layers() (layers [][]*box) {
 }
 
 // sort sorts a layer by the middle of the neighbours in the layer before, or after.
-func (p *picture) sort(layer []*box, before bool) {
+func (p *Picture) sort(layer []*box, before bool) {
 	place := map[*box]int{}
 	sum, count := map[*box]int{}, map[*box]int{}
 	for _, l := range p.lines {

@@ -1,4 +1,9 @@
-package console
+// Package proofgraph draws the derivation of a permission: the expansion of a set of subjects as a
+// graph and as a tree of lists, with the proof that a subject is in it, or with what is missing.
+//
+// The expansion and the decision are in the form of the API, whoever has answered them: the console
+// asks a server, the playground an engine in the same program.
+package proofgraph
 
 import (
 	"cmp"
@@ -6,33 +11,34 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"stonetown/internal/notation"
 )
 
-// treeNode is a node of an expansion, as the operation returns it.
-type treeNode struct {
+// Node is a node of an expansion, as the operation returns it.
+type Node struct {
 	Kind     string       `json:"kind"`
 	Resource notation.Ref `json:"resource"`
 	Relation string       `json:"relation"`
 	Tupleset string       `json:"tupleset"`
 	Mode     string       `json:"mode"`
-	Subjects []treeFact   `json:"subjects"`
-	Links    []treeFact   `json:"links"`
-	Children []*treeNode  `json:"children"`
+	Subjects []Fact       `json:"subjects"`
+	Links    []Fact       `json:"links"`
+	Children []*Node      `json:"children"`
 	Cut      string       `json:"cut"`
 	Next     string       `json:"next_cursor"`
 }
 
-// treeFact is the subject of a relation in an expansion.
-type treeFact struct {
+// Fact is the subject of a relation in an expansion.
+type Fact struct {
 	Subject   notation.Subject `json:"subject"`
 	ExpiresAt string           `json:"expires_at"`
-	Condition *condition       `json:"condition"`
+	Condition *Condition       `json:"condition"`
 }
 
 // who returns the subject as the steps of a proof name it: a group means its members.
-func (f treeFact) who() notation.Subject {
+func (f Fact) who() notation.Subject {
 	s := f.Subject
 	if s.Type == "group" && s.Relation == "" && s.ID != "*" {
 		s.Relation = "member"
@@ -41,15 +47,15 @@ func (f treeFact) who() notation.Subject {
 }
 
 // name returns the set that a node belongs to, as type:id#relation.
-func (n *treeNode) name() string { return n.Resource.String() + "#" + n.Relation }
+func (n *Node) name() string { return n.Resource.String() + "#" + n.Relation }
 
-// cut reports whether the answer lacks relations for its limit.
-func (n *treeNode) cut() bool {
-	return n.Next != "" || n.Cut == "limit" || slices.ContainsFunc(n.Children, (*treeNode).cut)
+// IsCut reports whether the answer lacks relations for its limit.
+func (n *Node) IsCut() bool {
+	return n.Next != "" || n.Cut == "limit" || slices.ContainsFunc(n.Children, (*Node).IsCut)
 }
 
 // below returns the expansion of a set among the children; nil: it was not expanded.
-func (n *treeNode) below(resource notation.Ref, relation string) *treeNode {
+func (n *Node) below(resource notation.Ref, relation string) *Node {
 	for _, c := range n.Children {
 		if c.Resource == resource && (relation == "" || c.Relation == relation) {
 			return c
@@ -58,24 +64,25 @@ func (n *treeNode) below(resource notation.Ref, relation string) *treeNode {
 	return nil
 }
 
-// picture is an expansion as a graph and as a tree of lists, in which a proof is marked.
+// Picture is an expansion as a graph and as a tree of lists, in which a proof is marked.
 //
 // The tuples of the proof are known by its steps. A set is proved if its rewrite follows from
 // proved sets and these tuples, so that what is marked is a proof, and not only its tuples: of an
 // intersection all operands are marked, and of an exclusion the base.
-type picture struct {
+type Picture struct {
 	bounds
 	used  map[string]bool // the steps of the proof, as type:id#relation[@subject]
 	self  []string        // those by which a resource has a relation to itself
 	asked string          // the set that the subject is; empty: it is none
-	holds map[*treeNode]bool
+	holds map[*Node]bool
 	drawn map[string]bool // sets that were drawn
 
 	known map[string]*box
 	order []*box
 	lines []*line
 	ways  map[string]*line
-	tree  branch
+	// Tree is the expansion as lists.
+	Tree Branch
 }
 
 // box is a node of the graph: a set, or a subject.
@@ -97,20 +104,20 @@ type line struct {
 	from, to *box
 	Label    string
 	Class    string
-	tuple    *record // that it stands for; nil: a rewrite
-	via      []*box  // bends
+	tuple    *Tuple // that it stands for; nil: a rewrite
+	via      []*box // bends
 
 	Path           string
 	LabelX, LabelY int
 }
 
-// branch is a node of the tree of lists.
-type branch struct {
+// Branch is a node of the tree of lists.
+type Branch struct {
 	How, Name, Terms string
 	Note             string
 	Proof, Except    bool
-	tuple            *record
-	Children         []branch
+	tuple            *Tuple
+	Children         []Branch
 }
 
 // style is what a part of a tree inherits.
@@ -126,13 +133,80 @@ type bounds struct {
 	boxes  int // of the graph; the tree has what is not in it
 }
 
-// newPicture draws an expansion, with the proof that has some steps for a subject; none: the check
+// Decision is the answer to a check.
+type Decision struct {
+	Allowed bool     `json:"allowed"`
+	Reasons []Reason `json:"reasons"`
+	Denial  *Denial  `json:"denial"`
+}
+
+// Reason is a step of a proof.
+type Reason struct {
+	Via     string `json:"via"`
+	Rewrite string `json:"rewrite"`
+	Text    string `json:"text"`
+}
+
+// Denial has what would suffice for a check to be allowed.
+type Denial struct {
+	Ways      []Way `json:"ways"`
+	Truncated bool  `json:"truncated"`
+}
+
+// Way is a set of changes that suffices.
+type Way struct {
+	Relations  []Missing   `json:"relations"`
+	Exclusions []Exclusion `json:"exclusions"`
+}
+
+// Missing is a relation that does not hold.
+type Missing struct {
+	Resource  notation.Ref     `json:"resource"`
+	Relation  string           `json:"relation"`
+	Subject   notation.Subject `json:"subject"`
+	State     string           `json:"state"`
+	ExpiresAt string           `json:"expires_at"`
+	Condition *Condition       `json:"condition"`
+}
+
+// Exclusion is an exclusion that applies to the subject.
+type Exclusion struct {
+	Resource notation.Ref `json:"resource"`
+	Relation string       `json:"relation"`
+	Reasons  []Reason     `json:"reasons"`
+}
+
+// Condition is the condition of a relation.
+type Condition struct {
+	Name string `json:"name"`
+}
+
+// Tuple is a relation, as the API has it.
+type Tuple struct {
+	Relation string           `json:"relation"`
+	Resource notation.Ref     `json:"resource"`
+	Subject  notation.Subject `json:"subject"`
+}
+
+// Terms describes the expiry and the condition of a relation; empty: it has none.
+func Terms(expiresAt string, c *Condition) string {
+	var parts []string
+	if c != nil {
+		parts = append(parts, "if "+c.Name)
+	}
+	if at, err := time.Parse(time.RFC3339, expiresAt); err == nil {
+		parts = append(parts, fmt.Sprintf("until %s", at.UTC().Format("2006-01-02 15:04")))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// New draws an expansion, with the proof that has some steps for a subject; none: the check
 // is denied.
-func newPicture(root *treeNode, asked notation.Subject, proof []reason, limits bounds) *picture {
-	p := &picture{bounds: limits, used: map[string]bool{}, holds: map[*treeNode]bool{}, drawn: map[string]bool{}, known: map[string]*box{}, ways: map[string]*line{}}
+func New(root *Node, asked notation.Subject, proof []Reason, limits bounds) *Picture {
+	p := &Picture{bounds: limits, used: map[string]bool{}, holds: map[*Node]bool{}, drawn: map[string]bool{}, known: map[string]*box{}, ways: map[string]*line{}}
 	for _, r := range proof {
 		p.used[r.Via] = true
-		set := treeFact{Subject: asked}.who()
+		set := Fact{Subject: asked}.who()
 		switch {
 		case r.Rewrite == "self":
 			p.self = append(p.self, r.Via)
@@ -143,12 +217,12 @@ func newPicture(root *treeNode, asked notation.Subject, proof []reason, limits b
 	top := p.set(root)
 	proved := len(proof) > 0 && p.proves(root)
 	top.Proof = proved
-	p.tree = branch{Name: root.name(), Proof: proved, Children: p.expand(root, top, style{proof: proved})}
+	p.Tree = Branch{Name: root.name(), Proof: proved, Children: p.expand(root, top, style{proof: proved})}
 	return p
 }
 
 // proves reports whether the proof derives a node.
-func (p *picture) proves(n *treeNode) bool {
+func (p *Picture) proves(n *Node) bool {
 	if holds, known := p.holds[n]; known {
 		return holds
 	}
@@ -182,7 +256,7 @@ func (p *picture) proves(n *treeNode) bool {
 
 // provesSelf reports whether the proof uses that a resource has a relation to itself. The step may
 // name another relation, which includes that of the node.
-func (p *picture) provesSelf(n *treeNode) bool {
+func (p *Picture) provesSelf(n *Node) bool {
 	resource := n.Resource.String()
 	return slices.ContainsFunc(p.self, func(via string) bool {
 		return strings.HasPrefix(via, resource+"#") && strings.HasSuffix(via, "@"+resource)
@@ -190,7 +264,7 @@ func (p *picture) provesSelf(n *treeNode) bool {
 }
 
 // provesFact reports whether the proof uses a relation.
-func (p *picture) provesFact(n *treeNode, f treeFact) bool {
+func (p *Picture) provesFact(n *Node, f Fact) bool {
 	if !p.used[n.name()+"@"+f.who().String()] {
 		return false
 	}
@@ -199,33 +273,33 @@ func (p *picture) provesFact(n *treeNode, f treeFact) bool {
 }
 
 // provesLink reports whether the proof uses a link to another resource.
-func (p *picture) provesLink(n *treeNode, f treeFact) bool {
+func (p *Picture) provesLink(n *Node, f Fact) bool {
 	set := n.Resource.String() + "#" + n.Tupleset
 	below := n.below(notation.Ref{Type: f.Subject.Type, ExternalID: f.Subject.ID}, "")
 	return below != nil && (p.used[set+"@"+f.who().String()] || n.Mode == "all" && p.used[set]) && p.proves(below)
 }
 
 // expand draws what is in a set, and returns it for the tree.
-func (p *picture) expand(n *treeNode, from *box, s style) (all []branch) {
+func (p *Picture) expand(n *Node, from *box, s style) (all []Branch) {
 	switch n.Kind {
 	case "this":
-		all = p.facts(n, n.Subjects, from, s, p.provesFact, func(f treeFact) (string, *treeNode) {
+		all = p.facts(n, n.Subjects, from, s, p.provesFact, func(f Fact) (string, *Node) {
 			return "direct", n.below(notation.Ref{Type: f.Subject.Type, ExternalID: f.Subject.ID}, f.who().Relation)
 		})
 	case "self":
 		for _, f := range n.Subjects {
-			all = append(all, p.follow(from, f.who(), nil, branch{How: "itself", Proof: s.proof}, s))
+			all = append(all, p.follow(from, f.who(), nil, Branch{How: "itself", Proof: s.proof}, s))
 		}
 	case "computed":
 		for _, c := range n.Children {
-			all = append(all, p.follow(from, notation.Subject{Type: c.Resource.Type, ID: c.Resource.ExternalID, Relation: c.Relation}, c, branch{How: "includes", Proof: s.proof}, s))
+			all = append(all, p.follow(from, notation.Subject{Type: c.Resource.Type, ID: c.Resource.ExternalID, Relation: c.Relation}, c, Branch{How: "includes", Proof: s.proof}, s))
 		}
 	case "tuple_to_userset":
 		how := "via " + n.Tupleset
 		if n.Mode == "all" {
 			how = "via every " + n.Tupleset
 		}
-		all = p.facts(n, n.Links, from, s, p.provesLink, func(f treeFact) (string, *treeNode) {
+		all = p.facts(n, n.Links, from, s, p.provesLink, func(f Fact) (string, *Node) {
 			return how, n.below(notation.Ref{Type: f.Subject.Type, ExternalID: f.Subject.ID}, "")
 		})
 	case "exclusion":
@@ -243,23 +317,23 @@ func (p *picture) expand(n *treeNode, from *box, s style) (all []branch) {
 		}
 	}
 	if n.Next != "" && n.Cut == "" {
-		all = append(all, branch{Note: "There are more relations than this page reads."})
+		all = append(all, Branch{Note: "There are more relations than this page reads."})
 	}
 	return all
 }
 
 // facts draws the relations of a set. Some of those that the proof does not use are drawn as a number.
-func (p *picture) facts(n *treeNode, facts []treeFact, from *box, s style, proves func(*treeNode, treeFact) bool, to func(treeFact) (how string, below *treeNode)) (all []branch) {
+func (p *Picture) facts(n *Node, facts []Fact, from *box, s style, proves func(*Node, Fact) bool, to func(Fact) (how string, below *Node)) (all []Branch) {
 	others := 0
 	for _, f := range facts {
 		how, below := to(f)
-		b := branch{How: how, Terms: terms(f.ExpiresAt, f.Condition), Proof: s.proof && proves(n, f)}
+		b := Branch{How: how, Terms: Terms(f.ExpiresAt, f.Condition), Proof: s.proof && proves(n, f)}
 		if !b.Proof {
 			if others++; others > p.folded {
 				continue
 			}
 		}
-		b.tuple = &record{Resource: n.Resource, Relation: cmp.Or(n.Tupleset, n.Relation), Subject: f.Subject}
+		b.tuple = &Tuple{Resource: n.Resource, Relation: cmp.Or(n.Tupleset, n.Relation), Subject: f.Subject}
 		target := f.who()
 		if below != nil {
 			target = notation.Subject{Type: below.Resource.Type, ID: below.Resource.ExternalID, Relation: below.Relation}
@@ -269,15 +343,15 @@ func (p *picture) facts(n *treeNode, facts []treeFact, from *box, s style, prove
 	if others > p.folded {
 		more := strconv.Itoa(others-p.folded) + " more"
 		if from != nil && len(p.order) < p.boxes {
-			p.line(from, p.box("more "+n.name()+n.Tupleset, more, "", "more"), branch{Except: s.except})
+			p.line(from, p.box("more "+n.name()+n.Tupleset, more, "", "more"), Branch{Except: s.except})
 		}
-		all = append(all, branch{Note: more + " " + n.Tupleset})
+		all = append(all, Branch{Note: more + " " + n.Tupleset})
 	}
 	return all
 }
 
 // follow draws a line to a subject, or to the set of those who have a relation, and what is in that.
-func (p *picture) follow(from *box, to notation.Subject, n *treeNode, b branch, s style) branch {
+func (p *Picture) follow(from *box, to notation.Subject, n *Node, b Branch, s style) Branch {
 	b.Name, b.Except = to.String(), s.except
 	if s.all {
 		b.How = "and " + b.How
@@ -321,11 +395,11 @@ func (p *picture) follow(from *box, to notation.Subject, n *treeNode, b branch, 
 }
 
 // set returns the box of a set.
-func (p *picture) set(n *treeNode) *box {
+func (p *Picture) set(n *Node) *box {
 	return p.box(n.name(), n.Resource.String(), n.Relation, "set")
 }
 
-func (p *picture) box(key, title, sub, kind string) *box {
+func (p *Picture) box(key, title, sub, kind string) *box {
 	b := p.known[key]
 	if b == nil {
 		b = &box{key: key, Title: title, Sub: sub, Kind: kind}
@@ -337,7 +411,7 @@ func (p *picture) box(key, title, sub, kind string) *box {
 
 // line draws a line, once for each way in which a set is a part of another. The proof may lead to a
 // set that was drawn before.
-func (p *picture) line(from, to *box, b branch) {
+func (p *Picture) line(from, to *box, b Branch) {
 	if from == nil {
 		return
 	}

@@ -1,4 +1,4 @@
-package console
+package proofgraph
 
 import (
 	"encoding/json"
@@ -9,7 +9,7 @@ import (
 // The bounds of the picture that the server draws, and of the graph for the island of the page,
 // which folds it.
 var (
-	drawnBounds  = bounds{folded: 8, boxes: 150}
+	DrawnBounds  = bounds{folded: 8, boxes: 150}
 	islandBounds = bounds{folded: 6000, boxes: 6000}
 )
 
@@ -32,14 +32,14 @@ type drawnEdge struct {
 	Label string `json:"label"`
 	Kind  string `json:"kind"` // "proof", "except" or "missing", and "terms"
 	// Tuple is the relation that the line stands for, in the form of the API; nil: a rewrite.
-	Tuple object `json:"tuple,omitempty"`
+	Tuple *Tuple `json:"tuple,omitempty"`
 	// Way is the number of the way of a denial that has a missing relation, from 1.
 	Way int `json:"way,omitempty"`
 }
 
-// explore returns the graph of an expansion and a decision, for the island.
-func explore(root *treeNode, asked notation.Subject, d decision) (string, error) {
-	p := newPicture(root, asked, d.Reasons, islandBounds)
+// Explore returns the graph of an expansion and a decision as JSON, for the island.
+func Explore(root *Node, asked notation.Subject, d Decision) (string, error) {
+	p := New(root, asked, d.Reasons, islandBounds)
 	var missing []drawnEdge
 	if d.Denial != nil {
 		for i, way := range d.Denial.Ways {
@@ -48,7 +48,7 @@ func explore(root *treeNode, asked notation.Subject, d decision) (string, error)
 					continue
 				}
 				from := p.box(r.Resource.String()+"#"+r.Relation, r.Resource.String(), r.Relation, "set")
-				who := treeFact{Subject: r.Subject}.who()
+				who := Fact{Subject: r.Subject}.who()
 				kind, title := "subject", who.String()
 				if who.Relation != "" {
 					kind, title = "set", notation.Subject{Type: who.Type, ID: who.ID}.String()
@@ -56,7 +56,7 @@ func explore(root *treeNode, asked notation.Subject, d decision) (string, error)
 				to := p.box(who.String(), title, who.Relation, kind)
 				missing = append(missing, drawnEdge{
 					From: from.key, To: to.key, Label: "+ missing", Kind: "missing", Way: i + 1,
-					Tuple: record{Resource: r.Resource, Relation: r.Relation, Subject: r.Subject}.wire(),
+					Tuple: &Tuple{Resource: r.Resource, Relation: r.Relation, Subject: r.Subject},
 				})
 			}
 		}
@@ -70,10 +70,7 @@ func explore(root *treeNode, asked notation.Subject, d decision) (string, error)
 		g.Nodes = append(g.Nodes, drawnNode{b.key, b.Title, b.Sub, kind})
 	}
 	for _, l := range p.lines {
-		e := drawnEdge{From: l.from.key, To: l.to.key, Label: l.Label, Kind: l.Class}
-		if l.tuple != nil {
-			e.Tuple = l.tuple.wire()
-		}
+		e := drawnEdge{From: l.from.key, To: l.to.key, Label: l.Label, Kind: l.Class, Tuple: l.tuple}
 		g.Edges = append(g.Edges, e)
 	}
 	g.Edges = append(g.Edges, missing...)
