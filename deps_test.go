@@ -170,7 +170,7 @@ var apiMayNotImport = map[string][]string{
 	"api/oauth2":         {"internal/eventlog", "internal/sqldb"},
 	"api/resources":      {"internal/eventlog", "internal/sqldb"},
 	"api/scopes":         {"internal/eventlog", "internal/sqldb"},
-	"api/incidents": {"internal/eventlog", "internal/sqldb"},
+	"api/incidents":      {"internal/eventlog", "internal/sqldb"},
 	"api/trustedissuers": {"internal/eventlog", "internal/sqldb"},
 	"api/settings":       {"internal/eventlog", "internal/sqldb"},
 	"api/webhooks":       {"internal/eventlog", "internal/sqldb"},

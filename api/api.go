@@ -219,7 +219,7 @@ func New(c Config) (http.Handler, error) {
 	document.Mount(routes)
 
 	formats := map[string]web.ErrorFormat{"resources": resources.Errors, "auth": account.Errors, "me": account.Errors, "users": people.Errors, "groups": people.Errors, "applications": applications.Errors, "scopes": scopes.Errors, "trusted-issuers": trustedissuers.Errors, "authzen": authzen.Errors, "federation": federation.Errors, "webhooks": webhooks.Errors, "audit": audit.Errors, "breach-incidents": incidents.Errors, "oauth2": oauth2.TokenErrors, "provider-logout": oauth2.TokenErrors, "registration": oauth2.TokenErrors}
-	hosted := &pages.Handlers{Mailbox: c.Mailbox, Welcome: c.Welcome, SecurityContact: c.SecurityContact}
+	hosted := &pages.Handlers{Mailbox: c.Mailbox, Welcome: c.Welcome, SecurityContact: c.SecurityContact, Internal: server.LogInternal}
 	formats["authorization"] = web.ErrorFormat{Render: hosted.RenderError}
 	formats["federated-sign-in"] = web.ErrorFormat{Translate: account.Errors.Translate, Render: hosted.RenderSignInError}
 	operations, err := follow(routes, openapi.DataPlane.Operations, func(op web.Operation, next http.Handler) http.Handler {
@@ -239,7 +239,7 @@ func New(c Config) (http.Handler, error) {
 		}
 		maps.Copy(routed, documentation)
 	}
-	administration := &console.Handlers{Sessions: c.Authn, Tokens: c.OAuth.Tokens}
+	administration := &console.Handlers{Sessions: c.Authn, Tokens: c.OAuth.Tokens, Internal: server.LogInternal}
 	ofTenants, err := administration.Routes(server.Handle)
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)

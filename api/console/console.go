@@ -63,6 +63,8 @@ type Handlers struct {
 	API      http.Handler
 	Sessions Sessions
 	Tokens   Tokens
+	// Internal logs an error of a page that is no error of the request.
+	Internal func(r *http.Request, err error)
 
 	templates map[string]*template.Template
 	scripts   string // the path of the folder of the islands

@@ -97,7 +97,7 @@ func sent(t *testing.T, api http.Handler, session string, form url.Values) (*vis
 	}
 	w := httptest.NewRecorder()
 	return &visit{
-		handlers: &Handlers{API: api, templates: templates}, w: w, r: r, info: &web.RequestInfo{},
+		handlers: &Handlers{API: api, templates: templates}, site: &site{areas: (*visit).areas}, w: w, r: r, info: &web.RequestInfo{},
 		session: session, token: "token", scopes: []string{"applications:read", "applications:write"},
 	}, w
 }

@@ -287,11 +287,21 @@ func (v *visit) fail(err error) {
 		}
 	case other:
 		status, message = shown.Status, web.Sentence(shown.Message)
+	default:
+		v.internal(err)
 	}
 	page.Data, v.island = object{"Message": message, "RequestID": v.info.RequestID}, ""
 	v.follow = false
 	if err := v.render(status, "error.html", page); err != nil {
+		v.internal(err)
 		v.handlers.renderError(v.w, &web.Error{Status: http.StatusInternalServerError, Message: "something went wrong on our side"}, v.info)
+	}
+}
+
+// internal logs an error, unless the browser has gone.
+func (v *visit) internal(err error) {
+	if v.r.Context().Err() == nil {
+		v.handlers.Internal(v.r, err)
 	}
 }
 

@@ -57,6 +57,8 @@ type Handlers struct {
 	// SecurityContact is the URI for reports of vulnerabilities (RFC 9116 §2.5.3). Default:
 	// none is published.
 	SecurityContact string
+	// Internal logs an error of a page that is no error of the request.
+	Internal func(r *http.Request, err error)
 
 	templates map[string]*template.Template
 	notFound  http.Handler

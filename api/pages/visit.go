@@ -175,6 +175,8 @@ func (v *visit) fail(err error) {
 			return
 		}
 		err = &web.Error{Status: p.status, Code: p.code, Message: p.say(v.speech)}
+	} else if e := new(web.Error); !errors.As(err, &e) && v.r.Context().Err() == nil {
+		v.handlers.Internal(v.r, err)
 	}
 	v.handlers.fail(v.w, err, v.info, v.speech)
 }
