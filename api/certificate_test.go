@@ -95,10 +95,10 @@ func TestClientCertificates(t *testing.T) {
 }
 
 func certificatesInConsole(t *testing.T, c *client) {
-	ann := member(t, c, "ann@example.com")
+	ann := member(t, c, "admin@example.com")
 	group := c.want(t, 201, "", "POST", "/api/v1/groups", object{"slug": "admins", "name": "Admins", "scopes": []string{"applications:read", "applications:write"}}).data()["id"].(string)
 	c.want(t, 201, "", "POST", "/api/v1/groups/"+group+"/members", object{"user_id": ann})
-	token := signIn(t, c, "ann@example.com", secret, "complete").data()["session_token"].(string)
+	token := signIn(t, c, "admin@example.com", secret, "complete").data()["session_token"].(string)
 	p := c.visit(t, "GET", "/console/applications/new?type=server", asBrowser(token), nil)
 	equal(t, "offered", []any{p.status, strings.Contains(p.html, ">self_signed_tls_client_auth<")}, []any{200, true})
 }

@@ -50,7 +50,7 @@ func TestMigrationsAdd(t *testing.T) {
 }
 
 var (
-	comment     = regexp.MustCompile(`(?m)^--.*$`)
+	comment     = regexp.MustCompile(`(?m)--.*$`)
 	addition    = regexp.MustCompile(`^(CREATE TABLE|CREATE INDEX|UPDATE|ALTER TABLE \S+ SET \() ?`)
 	alteration  = regexp.MustCompile(`^ALTER TABLE \S+ (.*)$`)
 	addedColumn = regexp.MustCompile(`^ADD COLUMN (IF NOT EXISTS )?\w+ \w+( (NOT NULL )?DEFAULT \S+)?$`)
@@ -81,6 +81,7 @@ func adds(migration string) bool {
 func TestAdds(t *testing.T) {
 	for sql, want := range map[string]bool{
 		"-- +goose NO TRANSACTION\n-- +goose Up\nCREATE TABLE IF NOT EXISTS a (b TEXT PRIMARY KEY, UNIQUE (b));": true,
+		"CREATE TABLE a (b TEXT -- of c; empty: none\n);":                                                        true,
 		"CREATE INDEX IF NOT EXISTS a ON b (c) WHERE d <> '';":                                                   true,
 		"ALTER TABLE a ADD COLUMN b TEXT NOT NULL DEFAULT '';":                                                   true,
 		"ALTER TABLE a ADD COLUMN b TEXT;\nALTER TABLE a ADD COLUMN c BIGINT DEFAULT 1;":                         true,

@@ -169,7 +169,7 @@ type BreachNotificationInput struct {
 // BreachNotificationList defines model for BreachNotificationList.
 type BreachNotificationList struct {
 	Data []BreachNotification `json:"data"`
-	Meta Meta                 `json:"meta"`
+	Meta ListMeta             `json:"meta"`
 }
 
 // BreachNotificationRead defines model for BreachNotificationRead.
@@ -406,6 +406,15 @@ type CloseBreachIncidentParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ListBreachNotificationsParams defines parameters for ListBreachNotifications.
+type ListBreachNotificationsParams struct {
+	// Cursor Opaque; `meta.next_cursor` of the page before.
+	Cursor Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // NotifyAffectedUsersParams defines parameters for NotifyAffectedUsers.
 type NotifyAffectedUsersParams struct {
 	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
@@ -457,7 +466,7 @@ type ServerInterface interface {
 	CloseBreachIncident(w http.ResponseWriter, r *http.Request, incidentID IncidentInPath, params CloseBreachIncidentParams)
 	// ListBreachNotifications List the notifications of a breach incident, newest first
 	// (GET /api/v1/breach-incidents/{incident_id}/notifications)
-	ListBreachNotifications(w http.ResponseWriter, r *http.Request, incidentID IncidentInPath)
+	ListBreachNotifications(w http.ResponseWriter, r *http.Request, incidentID IncidentInPath, params ListBreachNotificationsParams)
 	// NotifyAffectedUsers Send a mail to the affected users
 	// (POST /api/v1/breach-incidents/{incident_id}/notifications)
 	NotifyAffectedUsers(w http.ResponseWriter, r *http.Request, incidentID IncidentInPath, params NotifyAffectedUsersParams)
@@ -877,8 +886,37 @@ func (siw *ServerInterfaceWrapper) ListBreachNotifications(w http.ResponseWriter
 		return
 	}
 
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListBreachNotificationsParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		siw.Handler.ListBreachNotifications(w, r, incidentID)
+		siw.Handler.ListBreachNotifications(w, r, incidentID, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -1242,6 +1280,7 @@ func (response CloseBreachIncident200JSONResponse) VisitCloseBreachIncidentRespo
 
 type ListBreachNotificationsRequestObject struct {
 	IncidentID IncidentInPath
+	Params     ListBreachNotificationsParams
 }
 
 // ListBreachNotificationsResponseObject is one of the successful responses.
@@ -1449,9 +1488,10 @@ func (sh *strictHandler) CloseBreachIncident(w http.ResponseWriter, r *http.Requ
 	}
 }
 
-func (sh *strictHandler) ListBreachNotifications(w http.ResponseWriter, r *http.Request, incidentID IncidentInPath) {
+func (sh *strictHandler) ListBreachNotifications(w http.ResponseWriter, r *http.Request, incidentID IncidentInPath, params ListBreachNotificationsParams) {
 	var request ListBreachNotificationsRequestObject
 	request.IncidentID = incidentID
+	request.Params = params
 	response, err := sh.ssi.ListBreachNotifications(r.Context(), request)
 	if err == nil {
 		err = response.VisitListBreachNotificationsResponse(w)

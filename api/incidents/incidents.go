@@ -282,8 +282,12 @@ func (h *Handlers) ListBreachNotifications(ctx context.Context, request ListBrea
 	if err != nil {
 		return nil, err
 	}
-	body := BreachNotificationList{Data: []BreachNotification{}, Meta: Meta{RequestID: info.RequestID}}
-	for _, n := range found {
+	page, limit, next, err := web.Page(h.Cursors, info.Tenant.ID, []string{"listBreachNotifications", request.IncidentID}, request.Params.Limit, request.Params.Cursor, found, func(n incident.Notification) string { return n.ID })
+	if err != nil {
+		return nil, err
+	}
+	body := BreachNotificationList{Data: []BreachNotification{}, Meta: ListMeta{RequestID: info.RequestID, Limit: limit, NextCursor: next}}
+	for _, n := range page {
 		body.Data = append(body.Data, n.Document())
 	}
 	return ListBreachNotifications200JSONResponse{Body: body}, nil

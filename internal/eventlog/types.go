@@ -152,8 +152,9 @@ var types = []Type{
 	WebhookSubscriptionDisabled, WebhookSubscriptionDeleted, WebhookSubscriptionFailing,
 	WebhookSecretRotated, WebhookDeliveryDeadLettered, WebhookDeadLetterReplayed,
 	WebhookDeadLetterDropped,
+	SecurityBruteForceDetected,
 	SecurityBreachIncidentOpened, SecurityBreachIncidentUpdated, SecurityBreachIncidentNotified, SecurityBreachIncidentClosed,
-	SecurityBruteForceDetected, SecurityBreachedPasswordUsed, SecurityNewDeviceSignIn,
+	SecurityBreachedPasswordUsed, SecurityNewDeviceSignIn,
 	SecurityAuthorizationCodeReused, SecurityRefreshTokenReused,
 	TestPing,
 }

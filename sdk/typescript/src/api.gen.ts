@@ -15103,7 +15103,7 @@ export interface components {
         };
         BreachNotificationList: {
             data: components["schemas"]["BreachNotification"][];
-            meta: components["schemas"]["Meta"];
+            meta: components["schemas"]["ListMeta"];
         };
         ScopeInput: {
             /** @description At most 128 characters of RFC 6749 section 3.3: printable ASCII without space, quotation mark and backslash. */
@@ -27974,7 +27974,12 @@ export interface operations {
     };
     listBreachNotifications: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Opaque; `meta.next_cursor` of the page before. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description How many items a page has at most. */
+                limit?: components["parameters"]["Limit"];
+            };
             header?: never;
             path: {
                 /**
@@ -27987,7 +27992,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All notifications. */
+            /** @description A page of notifications. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["RequestId"];
@@ -27997,6 +28002,7 @@ export interface operations {
                     "application/json": components["schemas"]["BreachNotificationList"];
                 };
             };
+            400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
