@@ -157,20 +157,6 @@ func (v *visit) below(base, kind, variable string) string {
 	return base + "/" + kind + "/" + url.PathEscape(v.variable(variable))
 }
 
-// submit sends a new resource, or what a form says about one, to an operation, once. done is false if
-// the form was shown again, with what is wrong.
-func (v *visit) submit(f *form, title, text, path string) (answer object, done bool, err error) {
-	body, wrong := v.body(f, object{})
-	if wrong == nil {
-		a, err := v.once(http.MethodPost, path, body)
-		if wrong = f.refused(err, nil); wrong == nil {
-			answer, _ = a.Data.(object)
-			return answer, err == nil, err
-		}
-	}
-	return nil, false, v.again("form.html", title, object{"Form": f, "Text": text}, wrong)
-}
-
 // delete ends a resource after its confirmation, once, and leads to a page that says so. asked shows
 // the confirmation again if the operation does not allow it.
 func (v *visit) delete(path, page, done string, asked func(*fault) error) error {

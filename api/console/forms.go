@@ -152,6 +152,20 @@ func (v *visit) change(f *form, title, path string, now object, codes map[string
 	return nil
 }
 
+// submit sends a new resource, or what a form says about one, to an operation, once. done is false if
+// the form was shown again, with what is wrong.
+func (v *visit) submit(f *form, title, text, path string) (answer object, done bool, err error) {
+	body, wrong := v.body(f, object{})
+	if wrong == nil {
+		a, err := v.once(http.MethodPost, path, body)
+		if wrong = f.refused(err, nil); wrong == nil {
+			answer, _ = a.Data.(object)
+			return answer, err == nil, err
+		}
+	}
+	return nil, false, v.again("form.html", title, object{"Form": f, "Text": text}, wrong)
+}
+
 // filled is a field with its values.
 type filled struct {
 	field

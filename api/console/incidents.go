@@ -106,20 +106,10 @@ func (v *visit) sendForm(f *form, title, text, path string, to func(answer objec
 	if err := v.require(incidentsWrite); err != nil {
 		return err
 	}
-	body, wrong := v.body(f, object{})
-	var a inprocess.Answer
-	var err error
-	if wrong == nil {
-		a, err = v.once(http.MethodPost, path, body)
-		wrong = f.refused(err, nil)
-	}
-	if wrong != nil {
-		return v.again("form.html", title, object{"Form": f, "Text": text}, wrong)
-	}
-	if err != nil {
+	answer, done, err := v.submit(f, title, text, path)
+	if !done {
 		return err
 	}
-	answer, _ := a.Data.(object)
 	v.redirect(to(answer))
 	return nil
 }
