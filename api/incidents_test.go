@@ -144,6 +144,25 @@ func breachIncidents(t *testing.T, w *world, c *client) {
 	for _, r := range [][2]string{{"GET", ""}, {"GET", "/affected-users"}, {"GET", "/notifications"}, {"DELETE", "/affected-users/" + bob}} {
 		other.want(t, 404, "breach_incident_not_found", r[0], own+r[1], nil)
 	}
+	other.want(t, 404, "breach_incident_not_found", "PATCH", own, object{"title": "x"})
 	other.want(t, 404, "breach_incident_not_found", "POST", own+"/close", object{"resolution": "x"})
 	other.want(t, 404, "breach_incident_not_found", "POST", own+"/notifications", object{"subject": "x", "message": "x"})
+
+	// Limits.
+	another := object{"title": "Full", "severity": "low"}
+	full := other.want(t, 201, "", "POST", incidentsPath, another).data()["id"].(string)
+	cid := member(t, other, "cid@incidents.example")
+	if _, err := w.db.Exec(t.Context(), `UPDATE breach_incidents SET affected = 100000 WHERE id = $1`, full); err != nil {
+		t.Fatal(err)
+	}
+	other.want(t, 409, "affected_user_limit_reached", "POST", incidentsPath+"/"+full+"/affected-users", object{"user_ids": []string{cid}})
+	_, err := w.db.Exec(t.Context(), `
+		INSERT INTO breach_incidents (tenant_id, id, title, description, severity, assignee_id, all_users, affected, resolution, opened_at, opened_by_type, opened_by, updated_at, closed_at)
+		WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 999)
+		SELECT tenant_id, CONCAT(id, n), title, description, severity, assignee_id, all_users, affected, resolution, opened_at, opened_by_type, opened_by, updated_at, closed_at
+		FROM breach_incidents, numbers WHERE id = $1`, full)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other.want(t, 409, "breach_incident_limit_reached", "POST", incidentsPath, another)
 }

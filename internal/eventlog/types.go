@@ -111,11 +111,11 @@ const (
 	WebhookDeadLetterReplayed   Type = "webhook.dead_letter_replayed"
 	WebhookDeadLetterDropped    Type = "webhook.dead_letter_dropped"
 
+	SecurityBruteForceDetected      Type = "security.brute_force_detected"
 	SecurityBreachIncidentOpened    Type = "security.breach_incident_opened"
 	SecurityBreachIncidentUpdated   Type = "security.breach_incident_updated"
 	SecurityBreachIncidentNotified  Type = "security.breach_incident_notified" // its users are being notified
 	SecurityBreachIncidentClosed    Type = "security.breach_incident_closed"
-	SecurityBruteForceDetected      Type = "security.brute_force_detected"
 	SecurityBreachedPasswordUsed    Type = "security.breached_password_used" // or refused
 	SecurityNewDeviceSignIn         Type = "security.new_device_sign_in"
 	SecurityAuthorizationCodeReused Type = "security.authorization_code_reused"
