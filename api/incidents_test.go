@@ -115,9 +115,10 @@ func breachIncidents(t *testing.T, w *world, c *client) {
 	} {
 		c.want(t, 400, "validation_failed", "POST", incidentsPath, form)
 	}
-	for _, form := range []object{{"title": ""}, {"severity": ""}, {"title": 1}, {"affects_all_users": "yes"}, {"assignee_id": "usr_none"}} {
+	for _, form := range []object{{"title": ""}, {"severity": ""}, {"title": 1}, {"title": nil}, {"severity": nil}, {"affects_all_users": nil}, {"affects_all_users": "yes"}, {"assignee_id": "usr_none"}} {
 		c.want(t, 400, "validation_failed", "PATCH", own, form)
 	}
+	equal(t, "no description", c.want(t, 200, "", "PATCH", own, object{"description": nil, "assignee_id": nil}).data()["description"], "")
 	c.want(t, 400, "immutable_field", "PATCH", own, object{"state": "closed"})
 	c.want(t, 400, "validation_failed", "GET", incidentsPath+"?state=closed", nil)
 	c.want(t, 400, "validation_failed", "POST", own+"/affected-users", object{"user_ids": []string{}})

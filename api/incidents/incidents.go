@@ -97,12 +97,11 @@ func (h *Handlers) ListBreachIncidents(ctx context.Context, request ListBreachIn
 		return nil, err
 	}
 	body := BreachIncidentList{Data: []BreachIncident{}, Meta: ListMeta{RequestID: info.RequestID, Limit: limit}}
-	for n, i := range found {
-		if n == limit {
-			body.Meta.NextCursor, err = h.next(info, list, found[n-1].ID)
-			break
-		}
+	for _, i := range found[:min(limit, len(found))] {
 		body.Data = append(body.Data, i.Document())
+	}
+	if len(found) > limit {
+		body.Meta.NextCursor, err = h.next(info, list, found[limit-1].ID)
 	}
 	return ListBreachIncidents200JSONResponse{Body: body}, err
 }
@@ -163,10 +162,9 @@ func (h *Handlers) PatchBreachIncident(ctx context.Context, request PatchBreachI
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
-	// What stays as it is is valid.
-	valid := incident.Settings{Title: "title", Severity: incident.Low}
-	change(&valid)
-	if err := validate(valid); err != nil {
+	changed := incident.Settings{Title: "title", Severity: incident.Low} // what is stored is valid, too
+	change(&changed)
+	if err := validate(changed); err != nil {
 		return nil, err
 	}
 	i, err := h.Registry.Update(ctx, info.Tenant.ID, request.IncidentID, change)
@@ -176,11 +174,11 @@ func (h *Handlers) PatchBreachIncident(ctx context.Context, request PatchBreachI
 // changes returns what the members of a form change. An absent member changes nothing.
 func changes(v *web.Validation, form map[string]jsontext.Value) func(*incident.Settings) {
 	var all []func(*incident.Settings)
-	member(v, form, &all, "title", "must be a string", func(s *incident.Settings) *string { return &s.Title })
-	member(v, form, &all, "description", "must be a string", func(s *incident.Settings) *string { return &s.Description })
-	member(v, form, &all, "severity", "must be a string", func(s *incident.Settings) *incident.Severity { return &s.Severity })
-	member(v, form, &all, "assignee_id", "must be a string or null", func(s *incident.Settings) *string { return &s.AssigneeID })
-	member(v, form, &all, "affects_all_users", "must be true or false", func(s *incident.Settings) *bool { return &s.AllUsers })
+	member(v, form, &all, "title", "must be a string", false, func(s *incident.Settings) *string { return &s.Title })
+	member(v, form, &all, "description", "must be a string or null", true, func(s *incident.Settings) *string { return &s.Description })
+	member(v, form, &all, "severity", "must be a string", false, func(s *incident.Settings) *incident.Severity { return &s.Severity })
+	member(v, form, &all, "assignee_id", "must be a string or null", true, func(s *incident.Settings) *string { return &s.AssigneeID })
+	member(v, form, &all, "affects_all_users", "must be true or false", false, func(s *incident.Settings) *bool { return &s.AllUsers })
 	return func(s *incident.Settings) {
 		for _, change := range all {
 			change(s)
@@ -188,14 +186,14 @@ func changes(v *web.Validation, form map[string]jsontext.Value) func(*incident.S
 	}
 }
 
-// member reads a member that is a field of the settings. Null is its zero value.
-func member[T any](v *web.Validation, form map[string]jsontext.Value, all *[]func(*incident.Settings), name, must string, field func(*incident.Settings) *T) {
+// member reads a member that is a field of the settings. Null is the zero value where it is allowed.
+func member[T any](v *web.Validation, form map[string]jsontext.Value, all *[]func(*incident.Settings), name, must string, null bool, field func(*incident.Settings) *T) {
 	value := form[name]
 	if value == nil {
 		return
 	}
 	var said T
-	if json.Unmarshal(value, &said) != nil {
+	if value.Kind() == 'n' && !null || json.Unmarshal(value, &said) != nil {
 		v.Add(name, "type_invalid", must)
 		return
 	}
@@ -239,12 +237,11 @@ func (h *Handlers) ListAffectedUsers(ctx context.Context, request ListAffectedUs
 		return nil, err
 	}
 	body := AffectedUserList{Data: []AffectedUser{}, Meta: ListMeta{RequestID: info.RequestID, Limit: limit}}
-	for n, u := range found {
-		if n == limit {
-			body.Meta.NextCursor, err = h.next(info, list, found[n-1].UserID)
-			break
-		}
+	for _, u := range found[:min(limit, len(found))] {
 		body.Data = append(body.Data, u.Document())
+	}
+	if len(found) > limit {
+		body.Meta.NextCursor, err = h.next(info, list, found[limit-1].UserID)
 	}
 	return ListAffectedUsers200JSONResponse{Body: body}, err
 }

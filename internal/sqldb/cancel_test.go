@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// A statement that is canceled at any moment neither ends the service of the database nor leaves
-// readers with an old state.
+// Statements can be canceled at any moment: those that follow work, and see the newest state.
 func TestCancel(t *testing.T) {
 	onEach(t, func(t *testing.T, db *DB) {
 		count := func(ctx context.Context) (n int64, err error) {

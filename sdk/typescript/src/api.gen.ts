@@ -15030,8 +15030,8 @@ export interface components {
         BreachIncidentPatch: {
             /** @description One line of at most 200 bytes. */
             title?: string;
-            /** @description What happened, in at most 10,000 bytes. */
-            description?: string;
+            /** @description What happened, in at most 10,000 bytes; null: no text. */
+            description?: string | null;
             /** @enum {string} */
             severity?: "low" | "medium" | "high" | "critical";
             /** @description The id of the user who handles it; null: nobody does. */
