@@ -40,7 +40,7 @@ const newTenantTitle = "New tenant"
 func (v *visit) newTenant() *form {
 	return &form{Sections: []section{{"", []field{
 		{Name: "name", Label: "Name", Kind: asText, Required: true},
-		{Name: "slug", Label: "Slug", Kind: asText, Required: true, Hint: "The first part of its address: lower-case letters, digits and hyphens. It can't be changed later, and is never used again."},
+		{Name: "slug", Label: "Slug", Kind: asText, Required: true, Hint: "The first part of its address: lower-case letters, digits and hyphens. It cannot be changed later, and is never used again."},
 		{Name: "environment", Label: "Environment", Kind: asChoice, Required: true, Options: []string{"production", "staging", "development"}, Hint: "What it is for. It has no effect."},
 		{Name: "region", Label: "Region", Kind: asText, Hint: "Where its data is. Leave it empty for the default of the deployment."},
 	}}}, Action: v.organizationPage() + "/tenants/new", Button: "Create", Cancel: v.organizationPage() + "/tenants"}
