@@ -107,6 +107,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"relations_are_imported_in_chunks":                         relationImports,
 	"a_refused_import_of_relations_names_the_line":             relationImportsRefused,
 	"an_import_of_relations_streams_both_ways":                 relationImportStreams,
+	"chunks_of_an_import_of_relations_keep_their_order":        relationImportChunks,
 	"imported_relations_equal_written_ones":                    relationImportsEqual,
 	"an_import_reports_each_row":                               importUsers,
 	"invalid_imports_are_refused":                              importRefused,

@@ -264,6 +264,51 @@ func relationImportStreams(t *testing.T, w *world, c *client) {
 	}
 }
 
+// relationImportChunks are stored in order, several at a time, up to the first that is refused, while
+// the types change.
+func relationImportChunks(t *testing.T, w *world, c *client) {
+	c.want(t, 201, "", "POST", "/api/v1/resource-types", object{"name": "document", "relations": []any{
+		object{"name": "home", "subjects": []any{"user"}, "cardinality": "one"}, object{"name": "viewer", "subjects": []any{"user"}},
+	}})
+	const chunks, size = 12, 120
+	var lines []any
+	for i := range chunks * size {
+		lines = append(lines, lineOf(fmt.Sprint("d", i), "viewer", user("ann")))
+	}
+	const second = 7*size + 3 // of a node that has one already
+	lines[4*size] = lineOf("single", "home", user("ann"))
+	lines[second] = lineOf("single", "home", user("bob"))
+	a := c.load(t, fmt.Sprint("?chunk_size=", size), "", lines...)
+	answers := a.lines(t)
+	last := answers[len(answers)-1]
+	equal(t, "code", last["error"], "relation_single_valued")
+	equal(t, "line", last["details"].(map[string]any)["line"], float64(second+1))
+	equal(t, "chunks", len(answers)-1, 7)
+	equal(t, "relations", len(allOf(t, c, "/api/v1/relations?resource_type=document")), 7*size)
+
+	lines[second] = lineOf("other", "home", user("bob"))
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if a := c.do(t, "POST", "/api/v1/resource-types", object{"name": fmt.Sprint("note_", i)}); a.status != 201 {
+				t.Errorf("a type: %s", a.text)
+				return
+			}
+		}
+	}()
+	told := c.load(t, fmt.Sprint("?chunk_size=", size, "&first_line=", 7*size+1), "", lines[7*size:]...).lines(t)
+	close(stop)
+	<-stopped
+	equal(t, "created", told[len(told)-1]["created"], float64((chunks-7)*size))
+	equal(t, "relations", len(allOf(t, c, "/api/v1/relations?resource_type=document")), chunks*size)
+}
+
 // relationImportsEqual compares relations that were imported with those that were written.
 func relationImportsEqual(t *testing.T, w *world, c *client) {
 	define(t, c)

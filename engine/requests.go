@@ -171,6 +171,9 @@ type WriteRequest struct {
 	LikelyNew bool
 	// Register registers further resources, besides those of the new relations.
 	Register []tuplestore.Object
+	// Turn, if not nil, is the place of the write in a sequence; see [tuplestore.Write.Turn]. A write
+	// with a turn fails with [tuplestore.ErrSchemaChanged] where another one is validated again.
+	Turn *tuplestore.Turn
 }
 
 // Precondition requires that relations exist that a filter selects, or that none does.

@@ -30,6 +30,7 @@ func (e *Engine) Write(ctx context.Context, tenantID string, req WriteRequest) (
 		err = &PreconditionError{Index: unmet.Index, Token: encodeToken(tenantID, unmet.Epoch, unmet.Revision)}
 	}
 	if err != nil {
+		req.Turn.Fail()
 		return WriteResponse{}, fmt.Errorf("write: %w", opError(err))
 	}
 	return WriteResponse{Statuses: result.Statuses[:len(req.Ops)], Counts: result.Counts[:len(req.Ops)], Token: token}, nil
@@ -39,7 +40,7 @@ func (e *Engine) Write(ctx context.Context, tenantID string, req WriteRequest) (
 // follow the request's own ops.
 func validate(c *schema.Compiled, req WriteRequest) (tuplestore.Write, error) {
 	w := req.write()
-	w.Request, w.LikelyNew = req.Request, req.LikelyNew
+	w.Request, w.LikelyNew, w.Turn = req.Request, req.LikelyNew, req.Turn
 	for i, p := range req.Preconditions {
 		f, err := p.Filter.precondition(c)
 		if err != nil {
@@ -335,7 +336,7 @@ func (e *Engine) commit(ctx context.Context, tenantID string, validate func(posi
 		}
 		w.IfSchema = &at.schemaRevision
 		result, err = names.Write(ctx, e.store, tenantID, w, at.compiled)
-		if errors.Is(err, tuplestore.ErrSchemaChanged) && attempt < schemaAttempts {
+		if errors.Is(err, tuplestore.ErrSchemaChanged) && attempt < schemaAttempts && w.Turn == nil {
 			continue
 		}
 		if err != nil {

@@ -17,6 +17,8 @@ var (
 	ErrClosed = errors.New("tuple store is closed")
 	// ErrCommitIDReused: the commit ID belongs to a write with other contents.
 	ErrCommitIDReused = errors.New("commit id belongs to another write")
+	// ErrSequenceEnded: an earlier write of the sequence was not applied.
+	ErrSequenceEnded = errors.New("an earlier write of the sequence was not applied")
 )
 
 // ConflictError is the error of a write that cannot be applied: an op deletes a missing

@@ -297,6 +297,9 @@ type Write struct {
 	// Alone: the write commits in a transaction of its own, for an Also that must see
 	// every write before it.
 	Alone bool
+	// Turn, if not nil, is the place of the write in a sequence. If an earlier write of it was not
+	// applied, this one fails with [ErrSequenceEnded].
+	Turn *Turn
 	// Attach queues statements, or none, that commit with this write and are sent with its
 	// own, so that they take no round trip. It runs after Also, gets the result of the
 	// write, and may run more than once; it also runs for a write that changes nothing, but

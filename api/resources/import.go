@@ -52,8 +52,12 @@ func (h *Handlers) ImportRelations(ctx context.Context, request ImportRelationsR
 	return i, v.Err()
 }
 
-// relationImport is an import in progress, and its response. One goroutine reads chunks, and the
-// one of the request stores them: the next chunk is read while one is stored.
+// importAtOnce is the number of chunks that are stored at the same time, in order.
+const importAtOnce = 3
+
+// relationImport is an import in progress, and its response. One goroutine reads chunks, some store
+// one each, and the one of the request acknowledges them in order: the next chunk is read, and the
+// ones after it prepared, while one is committed.
 type relationImport struct {
 	ctx      context.Context
 	handlers *Handlers
@@ -86,17 +90,14 @@ func (i *relationImport) VisitImportRelationsResponse(w http.ResponseWriter) err
 		close(chunks)
 		unread <- err
 	}()
-	var err error
-	for c := range chunks {
-		if err != nil {
-			continue // the reader finds out that the context has ended
-		}
-		if err = i.store(to, c); err != nil {
-			cancel()
-			// Wakes a reader that waits for the client. Where that is not supported, it waits
-			// until the time of a part of an upload is over.
-			_ = http.NewResponseController(w).SetReadDeadline(time.Now())
-		}
+	stores := stores{sequence: tuplestore.NewSequence()}
+	err := stores.all(i, to, chunks)
+	stores.wait()
+	if err != nil {
+		cancel()
+		// Wakes a reader that waits for the client. Where that is not supported, it waits
+		// until the time of a part of an upload is over.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now())
 	}
 	if reading := <-unread; err == nil {
 		err = reading
@@ -220,20 +221,107 @@ func (c *importChunk) add(text []byte, line int64) error {
 	return nil
 }
 
-// store commits a chunk and acknowledges it.
-func (i *relationImport) store(to *web.Lines, c *importChunk) error {
-	line := ImportLine{Event: "stored", Line: c.last, Expired: c.expired}
+// stores are the chunks that are being stored, in order.
+type stores struct {
+	sequence *tuplestore.Sequence
+	begun    []*chunkStore
+}
+
+// chunkStore is the storage of a chunk.
+type chunkStore struct {
+	chunk   *importChunk
+	done    chan struct{} // closed when the rest is set
+	written engine.WriteResponse
+	err     error
+}
+
+// all stores chunks until there are no more, and acknowledges each when it is stored.
+func (s *stores) all(i *relationImport, to *web.Lines, chunks <-chan *importChunk) error {
+	for chunks != nil || len(s.begun) > 0 {
+		next := chunks
+		if len(s.begun) == importAtOnce {
+			next = nil
+		}
+		var stored <-chan struct{}
+		if len(s.begun) > 0 {
+			stored = s.begun[0].done
+		}
+		select {
+		case c, more := <-next:
+			if more {
+				s.begin(i, c)
+			} else {
+				chunks = nil
+			}
+		case <-stored:
+			if err := s.acknowledge(i, to); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// begin starts to store a chunk, after those that have begun.
+func (s *stores) begin(i *relationImport, c *importChunk) {
+	store := &chunkStore{chunk: c, done: make(chan struct{})}
+	s.begun = append(s.begun, store)
+	turn, likelyNew := s.sequence.Next(), i.likelyNew()
+	go func() {
+		defer close(store.done)
+		defer func() {
+			if p := recover(); p != nil {
+				turn.Fail()
+				store.err = fmt.Errorf("panic while a chunk was stored: %v", p)
+			}
+		}()
+		store.written, store.err = i.write(c, turn, likelyNew)
+	}()
+}
+
+// acknowledge waits for the first chunk. If the types have changed since it was validated, it is
+// stored again, and so are those after it.
+func (s *stores) acknowledge(i *relationImport, to *web.Lines) error {
+	first := s.begun[0]
+	<-first.done
+	if errors.Is(first.err, tuplestore.ErrSchemaChanged) || errors.Is(first.err, tuplestore.ErrSequenceEnded) {
+		s.wait()
+		s.sequence = tuplestore.NewSequence()
+		first.written, first.err = i.write(first.chunk, nil, i.likelyNew())
+	}
+	if first.err != nil {
+		return i.refused(first.err, first.chunk)
+	}
+	s.begun = s.begun[1:]
+	return i.stored(to, first.chunk, first.written)
+}
+
+// wait returns when nothing is being stored.
+func (s *stores) wait() {
+	for _, store := range s.begun {
+		<-store.done
+	}
+}
+
+// likelyNew reports whether no relation of the import has existed so far.
+func (i *relationImport) likelyNew() bool {
+	return i.total.Updated+i.total.Replaced+i.total.Existed == 0
+}
+
+// write commits a chunk.
+func (i *relationImport) write(c *importChunk, turn *tuplestore.Turn, likelyNew bool) (engine.WriteResponse, error) {
 	origin := origin(i.info)
 	if origin.CommitID != "" {
 		origin.CommitID += "." + strconv.FormatInt(c.first, 10)
 	}
-	written, err := i.handlers.Engine.Import(i.ctx, i.info.Tenant.ID, engine.WriteRequest{
-		Origin: origin, Ops: c.ops, Request: "import " + hex.EncodeToString(c.hash.Sum(nil)),
-		LikelyNew: i.total.Updated+i.total.Replaced+i.total.Existed == 0,
+	return i.handlers.Engine.Import(i.ctx, i.info.Tenant.ID, engine.WriteRequest{
+		Origin: origin, Ops: c.ops, Request: "import " + hex.EncodeToString(c.hash.Sum(nil)), LikelyNew: likelyNew, Turn: turn,
 	}, c.first, c.last)
-	if err != nil {
-		return i.refused(err, c)
-	}
+}
+
+// stored acknowledges a chunk.
+func (i *relationImport) stored(to *web.Lines, c *importChunk, written engine.WriteResponse) error {
+	line := ImportLine{Event: "stored", Line: c.last, Expired: c.expired}
 	if i.total.ConsistencyToken == "" { // the head is sent with the first chunk
 		i.handlers.warnOfWrites(i.info, c.ops)
 	}

@@ -158,11 +158,21 @@ func (s *Store) SnapshotIn(_ *tuplestore.Tx, tenant string) tuplestore.Snapshot 
 
 // Write implements [tuplestore.Store]. Also gets no transaction, and must not write to the
 // same tenant, which is locked.
-func (s *Store) Write(ctx context.Context, tenant string, w tuplestore.Write) (tuplestore.Result, error) {
+func (s *Store) Write(ctx context.Context, tenant string, w tuplestore.Write) (result tuplestore.Result, err error) {
+	defer func() {
+		if err != nil {
+			w.Turn.Fail()
+		}
+		w.Turn.Queued()
+	}()
 	if err := s.begin(); err != nil {
 		return tuplestore.Result{}, err
 	}
 	defer s.writes.Done()
+
+	if err := w.Turn.Wait(ctx); err != nil {
+		return tuplestore.Result{}, err
+	}
 
 	t := s.tenant(tenant)
 	if err := t.lock.acquire(ctx, s.closing, apply.Resource(w)); err != nil {

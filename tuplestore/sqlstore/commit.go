@@ -14,6 +14,7 @@ import (
 	"stonetown/internal/tracing"
 	"stonetown/tuplestore"
 	"stonetown/tuplestore/internal/apply"
+	"stonetown/tuplestore/readlease"
 )
 
 const (
@@ -23,8 +24,10 @@ const (
 	maxReconnects = 5
 )
 
-// commit commits a group of writes and returns each its outcome.
-func (s *Store) commit(tenant string, group []*request) {
+// commit commits a group of writes and returns each its outcome. If the group was prepared ahead,
+// that is its first attempt.
+func (s *Store) commit(l *tenantQueue, group []*request, prepared *ahead) {
+	tenant := l.tenant
 	var ambiguous error // a commit was sent and its outcome is unknown
 	told := &revocations{store: s, tenant: tenant}
 	defer func() {
@@ -34,19 +37,31 @@ func (s *Store) commit(tenant string, group []*request) {
 	}()
 	supposeNew := s.suggestsNew(group)
 	for restarts := 0; ; {
-		outcomes, err := s.attempt(tenant, group, supposeNew, told)
+		var outcomes []outcome
+		var err error
+		if prepared != nil {
+			outcomes, err = s.finish(prepared, told)
+			prepared = nil
+		} else {
+			outcomes, err = s.attempt(l, group, supposeNew, told)
+		}
 		if err == nil {
+			s.committed(l)
 			for i, r := range group {
-				r.outcome <- outcomes[i]
+				r.deliver(outcomes[i])
 			}
 			return
+		}
+		s.dropAhead(l)
+		if errors.Is(err, errOvertaken) {
+			continue
 		}
 		if supposeNew && sqldb.IsUniqueViolation(err) {
 			supposeNew = false
 			continue
 		}
 		if also, ok := errors.AsType[*alsoError](err); ok && !sqldb.IsRetryable(also.err) {
-			also.request.outcome <- outcome{err: also.err}
+			also.request.deliver(outcome{err: also.err})
 			if group = slices.DeleteFunc(group, func(r *request) bool { return r == also.request }); len(group) == 0 {
 				return
 			}
@@ -113,7 +128,7 @@ func backoff(n int) time.Duration {
 
 func fail(group []*request, err error) {
 	for _, r := range group {
-		r.outcome <- outcome{err: err}
+		r.deliver(outcome{err: err})
 	}
 }
 
@@ -134,6 +149,10 @@ type attempt struct {
 
 	view    *apply.View
 	effects effects
+	last    *sqldb.Batch // the statements of the effects
+
+	sequences map[string]bool // those that have ended in this group
+	notHeld   []readlease.NodeID
 }
 
 // receipt is the stored result of a write that was applied before.
@@ -147,25 +166,14 @@ type receipt struct {
 // everything or nothing. An [*alsoError] names the write to leave out. With supposeNew it
 // reads only presences, not which relations exist; if one exists, the error is a violation
 // of the primary key.
-func (s *Store) attempt(tenant string, group []*request, supposeNew bool, told *revocations) (_ []outcome, err error) {
-	ctx, span := tracing.StartShared(context.Background(), "tuplestore.commit", func(yield func(context.Context) bool) {
-		for _, r := range group {
-			if !yield(r.ctx) {
-				return
-			}
-		}
-	})
-	span.Int("stonetown.writes", len(group))
-	defer func() { span.End(err) }()
-	ctx, cancel := context.WithTimeout(ctx, s.CommitTimeout)
-	defer cancel()
-	a := &attempt{store: s, ctx: ctx, tenant: tenant, receipts: make(map[string]receipt)}
+func (s *Store) attempt(l *tenantQueue, group []*request, supposeNew bool, told *revocations) (_ []outcome, err error) {
+	a, end := s.newAttempt(context.Background(), l.tenant, group)
+	defer func() { end(err) }()
 	if err = a.begin(group, supposeNew); err != nil {
 		return nil, err
 	}
 	defer a.tx.Rollback()
 
-	before := *a.head
 	outcomes := make([]outcome, len(group))
 	for i, r := range group {
 		if outcomes[i], err = a.decide(r); err != nil {
@@ -173,32 +181,76 @@ func (s *Store) attempt(tenant string, group []*request, supposeNew bool, told *
 		}
 	}
 	if a.effects.empty() {
-		told.release(before.Revision) // of earlier attempts, whose outcomes the receipts show
+		told.release(a.head.Revision) // of earlier attempts, whose outcomes the receipts show
 		return outcomes, nil
 	}
-	if a.effects.copied(s.DB.Dialect()) {
-		if err := a.tx.InsertMany(ctx, live, a.effects.rows(tenant)); err != nil {
-			return nil, err
-		}
-		a.effects.created = nil
+	if supposeNew && len(group) == 1 {
+		s.plan(l, a, outcomes[0])
 	}
-	if a.view.Head() != before {
+	if err := a.copy(); err != nil {
+		return nil, err
+	}
+	return outcomes, a.commit(told)
+}
+
+// newAttempt returns an attempt without a transaction. end releases what it holds.
+func (s *Store) newAttempt(ctx context.Context, tenant string, group []*request) (a *attempt, end func(error)) {
+	ctx, span := tracing.StartShared(ctx, "tuplestore.commit", func(yield func(context.Context) bool) {
+		for _, r := range group {
+			if !yield(r.ctx) {
+				return
+			}
+		}
+	})
+	span.Int("stonetown.writes", len(group))
+	ctx, cancel := context.WithTimeout(ctx, s.CommitTimeout)
+	return &attempt{store: s, ctx: ctx, tenant: tenant, receipts: make(map[string]receipt)}, func(err error) {
+		cancel()
+		span.End(err)
+	}
+}
+
+// copy inserts the live tuples if a copy is the way to do so.
+func (a *attempt) copy() error {
+	if !a.effects.copied(a.store.DB.Dialect()) {
+		return nil
+	}
+	if err := a.tx.InsertMany(a.ctx, live, a.effects.rows(a.tenant)); err != nil {
+		return err
+	}
+	a.effects.created = nil
+	return nil
+}
+
+// encode makes the statements of everything that was decided and not copied.
+func (a *attempt) encode() (err error) {
+	a.last, err = a.effects.batch(a.store.DB.Dialect(), a.tenant, *a.head, a.view.Head(), a.commitEvents)
+	return err
+}
+
+// commit ends the transaction with everything that was decided.
+func (a *attempt) commit(told *revocations) error {
+	if a.view.Head() != *a.head {
 		if err := a.revoke(told); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	last, err := a.effects.batch(s.DB.Dialect(), tenant, before, a.view.Head(), a.commitEvents)
-	if err != nil {
-		return nil, err
+	if a.last == nil {
+		if err := a.encode(); err != nil {
+			return err
+		}
 	}
-	if err := a.tx.Commit(ctx, last); err != nil {
-		return nil, err
+	for _, node := range a.notHeld {
+		a.last.Queue(`DELETE FROM tenant_leases WHERE tenant_id = $1 AND node_id = $2`, []any{a.tenant, string(node)}, nil)
 	}
-	if s.onlyWriter() {
-		s.known.Store(tenant, a.view.Head())
+	if err := a.tx.Commit(a.ctx, a.last); err != nil {
+		return err
+	}
+	if a.store.onlyWriter() {
+		a.store.known.Store(a.tenant, a.view.Head())
 	}
 	told.release(a.view.Head().Revision)
-	return outcomes, nil
+	return nil
 }
 
 // errNoHead: the head row, which was just inserted if missing, does not exist.
@@ -264,7 +316,19 @@ func (a *attempt) begin(group []*request, supposeNew bool) (err error) {
 // statements see all that was committed before.
 func (a *attempt) reads(group []*request, needs apply.Needs) (*sqldb.Batch, error) {
 	b := new(sqldb.Batch)
-	b.Queue(`UPDATE tenant_heads SET rev = rev WHERE tenant_id = $1 RETURNING epoch, rev, schema_rev, commit_events, committed_at`,
+	a.lock(b, ofTenant)
+	return b, a.read(b, group, needs)
+}
+
+// Which head is locked: that of the tenant, or only if no other transaction has the lock.
+const (
+	ofTenant = "$1"
+	freeHead = "(SELECT tenant_id FROM tenant_heads WHERE tenant_id = $1 FOR UPDATE SKIP LOCKED)"
+)
+
+// lock locks the head, and reads it and the holders of read leases.
+func (a *attempt) lock(b *sqldb.Batch, which string) {
+	b.Queue(`UPDATE tenant_heads SET rev = rev WHERE tenant_id = `+which+` RETURNING epoch, rev, schema_rev, commit_events, committed_at`,
 		[]any{a.tenant}, func(rows *sqldb.Rows) error {
 			for rows.Next() {
 				a.head = new(tuplestore.Head)
@@ -276,6 +340,10 @@ func (a *attempt) reads(group []*request, needs apply.Needs) (*sqldb.Batch, erro
 		})
 
 	a.readHolders(b)
+}
+
+// read reads the rows that validate a group.
+func (a *attempt) read(b *sqldb.Batch, group []*request, needs apply.Needs) error {
 	var ids []string
 	for _, r := range group {
 		// In a second attempt, random commit IDs are looked up, too.
@@ -293,7 +361,7 @@ func (a *attempt) reads(group []*request, needs apply.Needs) (*sqldb.Batch, erro
 		s := a.statement()
 		sql := fmt.Sprintf(`SELECT %s FROM %s`, factList("t."), s.joined(s.table(live, ""), "", keysOf(needs.Tuples, key)))
 		if s.err != nil {
-			return nil, s.err
+			return s.err
 		}
 		b.Queue(sql, s.args, a.readFacts)
 	}
@@ -305,7 +373,7 @@ func (a *attempt) reads(group []*request, needs apply.Needs) (*sqldb.Batch, erro
 	if len(needs.Matching) == 0 {
 		a.readPreconditions(b, needs, nil)
 	}
-	return b, nil
+	return nil
 }
 
 // readPreconditions reads the tuples that decide preconditions. The view has the tuples of the
@@ -378,18 +446,41 @@ func (a *attempt) readReceipts(rows *sqldb.Rows) error {
 	return nil
 }
 
+// ended reports whether an earlier write of the sequence was not applied, in this group or before.
+func (a *attempt) ended(r *request) error {
+	if a.sequences[r.write.Turn.Key()] {
+		return tuplestore.ErrSequenceEnded
+	}
+	return r.write.Turn.Err()
+}
+
+// end ends the sequence of a write for the group. Another attempt may apply the write.
+func (a *attempt) end(r *request) {
+	if key := r.write.Turn.Key(); key != "" {
+		if a.sequences == nil {
+			a.sequences = make(map[string]bool)
+		}
+		a.sequences[key] = true
+	}
+}
+
 // decide determines the outcome of one write after those before it. The error, if any, is
 // that of the transaction.
 func (a *attempt) decide(r *request) (outcome, error) {
 	if earlier, ok := a.receipts[r.commitID]; ok {
 		if !bytes.Equal(earlier.hash, r.hash) {
+			a.end(r)
 			return outcome{err: tuplestore.ErrCommitIDReused}, nil
 		}
 		earlier.result.Epoch = a.head.Epoch
 		return outcome{result: earlier.result}, nil
 	}
+	if err := a.ended(r); err != nil {
+		return outcome{err: err}, nil
+	}
 	effect, err := a.view.Validate(r.write)
 	if err != nil {
+		a.end(r)
 		return outcome{err: err}, nil
 	}
 	if err := r.runAlso(a); err != nil {

@@ -34,6 +34,10 @@
 // Each write has a revision, a receipt and an error of its own. If an Also fails, the
 // transaction is rolled back and the group is run again without that write.
 //
+// Bulk loads are prepared ahead, before they have the lock: while one commits, the next are decided
+// on the state after it and, on PostgreSQL, copied. A load that was prepared for another state
+// starts over.
+//
 // A tuple whose qualifier is replaced moves to the history, as a deleted one does, and is
 // inserted again with the new qualifier.
 //

@@ -7,13 +7,13 @@ import (
 	"stonetown/internal/sqldb"
 	"stonetown/tuplestore"
 	"stonetown/tuplestore/internal/apply"
-	"stonetown/tuplestore/readlease"
 )
 
 // effects are the changes of a group of writes to the tables.
 type effects struct {
 	created   []version                                // to live
 	places    map[tuplestore.Tuple]int                 // in created; nil before the second commit
+	sorted    bool                                     // created is
 	deleted   map[tuplestore.Tuple]tuplestore.Revision // from live to history
 	transient []transient                              // to history, created and deleted within the group
 	commits   []commitRow
@@ -21,7 +21,6 @@ type effects struct {
 	schemas   []schemaRow
 	attached  sqldb.Batch // by Attach
 	others    bool        // an Also may have written
-	notHeld   []readlease.NodeID
 }
 
 // version is one existence of a tuple: the change that created it, and its origin.
@@ -188,9 +187,6 @@ func (e *effects) batch(dialect sqldb.Dialect, tenant string, before, after tupl
 			{name: "committed_at", ints: times},
 		})
 	}
-	for _, node := range e.notHeld {
-		b.Queue(`DELETE FROM tenant_leases WHERE tenant_id = $1 AND node_id = $2`, []any{tenant, string(node)}, nil)
-	}
 	if after != before {
 		b.Queue(`UPDATE tenant_heads SET rev = $2, schema_rev = $3, commit_events = $4, committed_at = $5 WHERE tenant_id = $1`,
 			[]any{tenant, int64(after.Revision), int64(after.SchemaRevision), commitEvents, e.commits[len(e.commits)-1].micros}, nil)
@@ -218,9 +214,17 @@ func (e *effects) rows(tenant string) []sqldb.CopyColumn {
 	return rows
 }
 
+// sort orders the live tuples by primary key. No commit may be added afterwards.
+func (e *effects) sort() {
+	if !e.sorted {
+		slices.SortFunc(e.created, func(a, b version) int { return a.Tuple.Compare(b.Tuple) })
+		e.sorted, e.places = true, nil
+	}
+}
+
 // createdColumns returns the columns of the live tuples to insert, in primary-key order.
 func (e *effects) createdColumns() []column {
-	slices.SortFunc(e.created, func(a, b version) int { return a.Tuple.Compare(b.Tuple) })
+	e.sort()
 	return append(keysOf(e.created, func(v version) [6]string { return key(v.Tuple) }), columnsOf(e.created)...)
 }
 

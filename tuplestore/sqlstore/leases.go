@@ -193,7 +193,7 @@ func (a *attempt) revoke(told *revocations) error {
 		step := r.Next(a.store.LeaseClock.Now())
 		switch {
 		case step.Commit:
-			a.effects.notHeld = r.NotHeld()
+			a.notHeld = r.NotHeld()
 			return nil
 		case len(step.StrikeOut) > 0:
 			if err := a.strikeOut(r, step.StrikeOut); err != nil {

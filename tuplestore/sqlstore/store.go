@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"stonetown/internal/sqldb"
@@ -123,6 +124,8 @@ type Store struct {
 	known sync.Map // tenant -> tuplestore.Head
 	texts texts
 
+	asPrepared atomic.Int64 // loads that were committed as they were prepared ahead, for tests
+
 	stop    context.Context // ends with Close
 	cancel  context.CancelFunc
 	working sync.WaitGroup // committers; grows only under mu before Close
@@ -132,6 +135,7 @@ type Store struct {
 	queues     map[string]*tenantQueue // the tenants with writes queued or in progress
 	ready      []*tenantQueue          // those of them that no committer has, round robin
 	committers int
+	preparing  int // loads that are prepared ahead and that no committer has
 }
 
 var _ tuplestore.Store = (*Store)(nil)

@@ -25,11 +25,23 @@ type outcome struct {
 	err    error
 }
 
+// deliver returns the outcome to the caller.
+func (r *request) deliver(o outcome) {
+	if o.err != nil {
+		r.write.Turn.Fail()
+	}
+	r.outcome <- o
+}
+
 // tenantQueue is the queue of a tenant's writes. It is in Store.queues while it has any, or
 // while a committer has it.
 type tenantQueue struct {
 	tenant string
 	queue  *fairqueue.Queue[*request]
+
+	// Guarded by Store.mu:
+	planned []*plan  // the loads that are decided and not committed yet, in order
+	ahead   []*ahead // the loads that no committer has yet, in order
 }
 
 // Write implements [tuplestore.Store].
@@ -39,7 +51,12 @@ type tenantQueue struct {
 // w must therefore not be changed after ctx has ended.
 //
 // All text in w must be UTF-8 without NUL.
-func (s *Store) Write(ctx context.Context, tenant string, w tuplestore.Write) (tuplestore.Result, error) {
+func (s *Store) Write(ctx context.Context, tenant string, w tuplestore.Write) (result tuplestore.Result, err error) {
+	defer func() {
+		if err != nil {
+			w.Turn.Fail()
+		}
+	}()
 	if err := ctx.Err(); err != nil {
 		return tuplestore.Result{}, err
 	}
@@ -52,14 +69,19 @@ func (s *Store) Write(ctx context.Context, tenant string, w tuplestore.Write) (t
 	} else {
 		r.hash = apply.Fingerprint(w)
 	}
+	if err := w.Turn.Wait(ctx); err != nil {
+		return tuplestore.Result{}, err
+	}
 	l, handle, err := s.enqueue(tenant, r)
 	if err != nil {
 		return tuplestore.Result{}, err
 	}
+	w.Turn.Queued()
 	select {
 	case o := <-r.outcome:
 		return o.result, o.err
 	case <-ctx.Done():
+		w.Turn.Fail() // before the next write can be taken in its place
 	}
 	if !l.queue.Cancel(handle) && (w.Also != nil || w.Attach != nil) {
 		o := <-r.outcome
@@ -77,13 +99,17 @@ func (s *Store) enqueue(tenant string, r *request) (*tenantQueue, *fairqueue.Han
 	}
 	l, ok := s.queues[tenant]
 	if !ok {
-		l = &tenantQueue{tenant, fairqueue.New[*request](s.queue)}
+		l = &tenantQueue{tenant: tenant, queue: fairqueue.New[*request](s.queue)}
 	}
 	weight := max(1, len(r.write.Ops)+len(r.write.Preconditions))
 	if r.write.Alone {
 		weight = s.GroupOps + 1 // too heavy for a group
 	}
-	handle, err := l.queue.Push(apply.Resource(r.write), weight, r)
+	key := r.write.Turn.Key()
+	if key == "" {
+		key = apply.Resource(r.write)
+	}
+	handle, err := l.queue.Push(key, weight, r)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -94,16 +120,21 @@ func (s *Store) enqueue(tenant string, r *request) (*tenantQueue, *fairqueue.Han
 			s.committers++
 			s.working.Go(s.work)
 		}
+	} else {
+		s.prepareNext(l)
 	}
 	return l, handle, nil
 }
 
 // work is a committer: it commits groups of the tenants that are ready, one group each,
-// round robin, and ends when there are none.
+// round robin, and ends when there are none. What is prepared ahead follows its group.
 func (s *Store) work() {
 	for l := s.next(nil); l != nil; l = s.next(l) {
 		if group := l.queue.Take(s.GroupOps); len(group) > 0 {
-			s.commit(l.tenant, group)
+			s.commit(l, group, nil)
+		}
+		for a := s.takeAhead(l); a != nil; a = s.takeAhead(l) {
+			s.commit(l, []*request{a.request}, a)
 		}
 	}
 }
@@ -136,7 +167,7 @@ func (s *Store) Close() error {
 	for _, l := range s.queues {
 		for group := l.queue.Take(s.GroupOps); len(group) > 0; group = l.queue.Take(s.GroupOps) {
 			for _, r := range group {
-				r.outcome <- outcome{err: tuplestore.ErrClosed}
+				r.deliver(outcome{err: tuplestore.ErrClosed})
 			}
 		}
 	}

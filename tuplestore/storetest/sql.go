@@ -339,6 +339,7 @@ func RunShared(t *testing.T, open func(t *testing.T) (a, b tuplestore.Store)) {
 				}
 			}
 		}},
+		{"loads through both are applied whole, one after the other", func(a, b *fixture) { loadTogether(a, b) }},
 		{"no head is known without a read", func(a, b *fixture) {
 			a.apply(create(viewer("1", "ann")))
 			b.apply(create(viewer("1", "bob")))

@@ -45,6 +45,7 @@ func Run(t *testing.T, open func(t *testing.T) tuplestore.Store) {
 		{"Histories", historyCases},
 		{"Ids", idCases},
 		{"Concurrency", concurrencyCases},
+		{"Loads", loadCases},
 		{"Close", closeCases},
 	} {
 		t.Run(group.name, func(t *testing.T) {

@@ -122,6 +122,25 @@ func (q *Queue[T]) Take(maxWeight int) []T {
 	return group
 }
 
+// TakeNext removes the item that [Queue.Take] would take first, if accept returns true for it.
+func (q *Queue[T]) TakeNext(accept func(T) bool) (value T, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+
+	if q.waiting == 0 {
+		return value, false
+	}
+	l := q.order.Front().Value.(*keyQueue)
+	place := l.items.Front()
+	next := place.Value.(*item[T]).value
+	if !accept(next) {
+		return value, false
+	}
+	q.order.MoveToBack(l.place)
+	q.remove(place)
+	return next, true
+}
+
 // Cancel withdraws an item and reports whether it was in the queue. If not, it was taken,
 // or withdrawn before.
 func (q *Queue[T]) Cancel(t *Handle) bool {

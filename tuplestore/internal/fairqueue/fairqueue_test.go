@@ -29,6 +29,28 @@ func TestBurstDelaysOnlyItsKey(t *testing.T) {
 	}
 }
 
+// TakeNext takes the item that Take would, or none.
+func TestTakeNext(t *testing.T) {
+	q := New[string](Config{PerKey: 10, Total: 100})
+	take := func(names string) string {
+		name, _ := q.TakeNext(func(name string) bool { return strings.Contains(names, name) })
+		return name
+	}
+	for _, name := range []string{"a1", "a2", "b1"} {
+		if _, err := q.Push(name[:1], 1, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, step := range []struct{ accepted, want string }{{"a2 b1", ""}, {"a1", "a1"}, {"a2", ""}, {"a2 b1", "b1"}, {"a2", "a2"}, {"a2", ""}} {
+		if got := take(step.accepted); got != step.want {
+			t.Errorf("step %d took %q, want %q", i, got, step.want)
+		}
+	}
+	if q.Len() != 0 {
+		t.Errorf("%d items are left", q.Len())
+	}
+}
+
 func TestHeavyItemIsTakenAlone(t *testing.T) {
 	q := New[string](Config{PerKey: 10, Total: 100})
 	for _, it := range []struct {

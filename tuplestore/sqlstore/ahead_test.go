@@ -1,0 +1,156 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"stonetown/internal/pgtest"
+	"stonetown/internal/sqldb"
+	"stonetown/tuplestore"
+)
+
+// numberedLoad is a load of its own objects.
+func numberedLoad(n, size int) tuplestore.Write {
+	w := tuplestore.Write{CommitID: fmt.Sprint("load ", n), LikelyNew: true}
+	for i := range size {
+		t := tuple([6]string{"doc", fmt.Sprintf("%d.%d", n, i), "viewer", "user", "ann", ""})
+		w.Ops = append(w.Ops, tuplestore.Op{Tuple: t}, tuplestore.Op{Tuple: tuplestore.Presence(t.Object)})
+	}
+	return w
+}
+
+// Loads that wait for each other are prepared ahead, and committed as they were prepared.
+func TestAhead(t *testing.T) {
+	onEach(t, func(t *testing.T, url string) {
+		s := open(t, Config{DB: openDB(t, url)})
+		const loads = 16
+		sequence := tuplestore.NewSequence()
+		var wg sync.WaitGroup
+		for i := range loads {
+			w := numberedLoad(i, 600)
+			w.Turn = sequence.Next()
+			wg.Go(func() {
+				result, err := s.Write(t.Context(), "t", w)
+				if err != nil || result.Revision != tuplestore.Revision(i+1) {
+					t.Errorf("load %d: revision %d, %v", i, result.Revision, err)
+				}
+			})
+		}
+		wg.Wait()
+		if n := s.asPrepared.Load(); n < loads/2 {
+			t.Errorf("%d of %d loads were committed as prepared", n, loads)
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.preparing != 0 {
+			t.Errorf("%d loads count as being prepared after the last", s.preparing)
+		}
+	})
+}
+
+// Another tenant's write does not wait for more than the loads that are prepared.
+func TestAheadIsFair(t *testing.T) {
+	onEach(t, func(t *testing.T, url string) {
+		s := open(t, Config{DB: openDB(t, url), Committers: 1})
+		const loads = 30
+		sequence := tuplestore.NewSequence()
+		var wg sync.WaitGroup
+		begun := make(chan struct{})
+		for i := range loads {
+			w := numberedLoad(i, 600)
+			w.Turn = sequence.Next()
+			if i == 0 {
+				w.Event = func(tuplestore.Result) string {
+					close(begun)
+					return ""
+				}
+			}
+			wg.Go(func() {
+				if _, err := s.Write(t.Context(), "t", w); err != nil {
+					t.Errorf("load %d: %v", i, err)
+				}
+			})
+		}
+		<-begun
+		if _, err := s.Write(t.Context(), "other", tuplestore.Write{Ops: []tuplestore.Op{op(tuplestore.Create, "1")}}); err != nil {
+			t.Fatal(err)
+		}
+		head, err := s.Head(t.Context(), "t")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if head.Revision > 2*maxAhead+2 {
+			t.Errorf("another tenant's write waited for %d loads", head.Revision)
+		}
+		wg.Wait()
+	})
+}
+
+// While a share of all batches has faults, the loads that are stored are the first ones of a
+// sequence, each once.
+func TestAheadWithFaults(t *testing.T) {
+	seed := *faultSeed
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano())
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("repeat with -fault-seed=%d", seed)
+		}
+	})
+	f := openFaulty(t)
+	f.line.Delay = 50 * time.Millisecond
+	f.line.Randomly(rand.New(rand.NewPCG(seed, 0)), 0.08, pgtest.CommitFaults, pgtest.AnyFaults)
+	const loads = 24
+	ended := 0
+	for stored := 0; stored < loads; {
+		sequence := tuplestore.NewSequence()
+		errs := make([]error, loads)
+		var wg sync.WaitGroup
+		for i := stored; i < loads; i++ {
+			w := numberedLoad(i, 600)
+			w.Turn = sequence.Next()
+			wg.Go(func() { _, errs[i] = f.store.Write(t.Context(), "t", w) })
+		}
+		wg.Wait()
+		applied := stored
+		for applied < loads && errs[applied] == nil {
+			applied++
+		}
+		for i := applied; i < loads; i++ {
+			ambiguous := (*sqldb.AmbiguousCommitError)(nil)
+			if errs[i] == nil || errors.As(errs[i], &ambiguous) || i > applied && !errors.Is(errs[i], tuplestore.ErrSequenceEnded) {
+				t.Fatalf("load %d, after %d failed: %v", i, applied, errs[i])
+			}
+		}
+		if stored = applied; stored < loads {
+			ended++
+		}
+		f.stored(stored)
+	}
+	f.line.Heal()
+	t.Logf("%s; %d loads as prepared, %d sequences ended", f.line, f.store.asPrepared.Load(), ended)
+	if f.store.asPrepared.Load() < loads/6 || len(f.line.Injected()) < 3 {
+		t.Error("this shows too little")
+	}
+}
+
+// stored checks that the first loads are stored, each once and in its own revision, and no other.
+func (f *faulty) stored(loads int) {
+	f.Helper()
+	var revisions, rows, tuples int64
+	err := f.direct.QueryRow(context.WithoutCancel(f.Context()), `
+		SELECT (SELECT COALESCE(MAX(rev), 0) FROM tenant_heads WHERE tenant_id = 't'), (SELECT COUNT(*) FROM tenant_commits WHERE tenant_id = 't'),
+			(SELECT COUNT(*) FROM relation_tuples WHERE tenant_id = 't')`).Scan(&revisions, &rows, &tuples)
+	if err != nil {
+		f.Fatal(err)
+	}
+	if want := int64(loads); revisions != want || rows != want || tuples != want*1200 {
+		f.Fatalf("revision %d, %d commits, %d tuples after %d loads", revisions, rows, tuples, loads)
+	}
+}
