@@ -39,9 +39,9 @@ func (s *Store) commit(l *tenantQueue, group []*request, prepared *ahead) {
 	for restarts := 0; ; {
 		var outcomes []outcome
 		var err error
-		if prepared != nil {
-			outcomes, err = s.finish(prepared, told)
-			prepared = nil
+		ahead := prepared
+		if prepared = nil; ahead != nil {
+			outcomes, err = s.finish(ahead, told)
 		} else {
 			outcomes, err = s.attempt(l, group, supposeNew, told)
 		}
@@ -53,8 +53,8 @@ func (s *Store) commit(l *tenantQueue, group []*request, prepared *ahead) {
 			return
 		}
 		s.dropAhead(l)
-		if errors.Is(err, errOvertaken) {
-			continue
+		if ahead != nil && !asAmbiguous(err) && !sqldb.IsUniqueViolation(err) {
+			continue // its state, its time or its connection may be over, those of the group are not
 		}
 		if supposeNew && sqldb.IsUniqueViolation(err) {
 			supposeNew = false
