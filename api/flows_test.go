@@ -220,7 +220,7 @@ func signInFlowForms(t *testing.T, w *world, c *client) {
 		{object{"sign_in": []any{flowStep("x", "require_factor", object{"message": "x"})}}, []string{"sign_in/0/message not_applicable"}},
 		{object{"sign_in": []any{flowStep("x", "deny", object{"action": "a"})}}, []string{"sign_in/0/action not_applicable"}},
 		{object{"sign_in": []any{calls}}, []string{"sign_in/0/action not_found"}},
-		{object{"actions": []any{action(nil)}}, []string{"actions/0/name unused"}},
+		{object{"actions": []any{action(object{"name": "No name"})}}, []string{"actions/0/name invalid"}},
 		{object{"sign_in": []any{calls}, "actions": []any{action(nil), action(nil)}}, []string{"actions/1/name taken"}},
 		{object{"sign_in": []any{calls}, "actions": []any{action(object{"url": "ftp://example.com"})}}, []string{"actions/0/url invalid"}},
 		{object{"sign_in": []any{calls}, "actions": []any{action(object{"effects": []any{}})}}, []string{"actions/0/effects required"}},

@@ -97,11 +97,6 @@ func (d Document) action(name string) (Action, bool) {
 	return d.Actions[n], true
 }
 
-// called reports whether a step calls an action.
-func (d Document) called(name string) bool {
-	return slices.ContainsFunc(slices.Concat(d.SignUp, d.SignIn), func(s Step) bool { return s.Kind == CallAction && s.Action == name })
-}
-
 // normal returns the document with its defaults, and without absent lists.
 func (d Document) normal() Document {
 	d.SignUp, d.SignIn = append([]Step{}, d.SignUp...), append([]Step{}, d.SignIn...)

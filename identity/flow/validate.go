@@ -71,8 +71,6 @@ func (v *validation) action(i int, a Action) {
 		fault("name", "invalid", "must have 1 to 63 lower-case letters, digits, hyphens and underscores, the first a letter")
 	case slices.ContainsFunc(v.Actions[:i], func(earlier Action) bool { return earlier.Name == a.Name }):
 		fault("name", "taken", "is that of another action")
-	case !v.called(a.Name):
-		fault("name", "unused", "is not that of the action of any step")
 	}
 	if a.URL == "" {
 		fault("url", "required", "is required")
