@@ -63,7 +63,8 @@ const order = `
 	# needs of another it declares as an interface, and cmd plugs it in.
 	internal < identity/password, identity/password/breached, identity/external, identity/factor, identity/session, identity/onetime, identity/federation/relyingparty;
 	engine/authority, identity/password, identity/password/breached, identity/external, identity/factor, identity/session, identity/onetime < identity;
-	identity < identity/authn, identity/userimport, identity/scim, identity/incident;
+	identity < identity/flow, identity/userimport, identity/scim, identity/incident;
+	identity/flow < identity/authn;
 	internal/text < identity/federation/claims;
 	internal/samlprotocol < identity/federation/serviceprovider;
 	identity/federation/claims, identity/federation/relyingparty, identity/federation/serviceprovider, identity/authn < identity/federation;
@@ -106,6 +107,7 @@ const order = `
 	api/web < api/openapi, api/scopes, api/applications;
 	oauth/workload, api/web < api/trustedissuers;
 	identity/incident, api/web < api/incidents;
+	identity/flow, api/web < api/flows;
 	api/inprocess, api/web < api/pages;
 	client, api/inprocess, api/web, identity/session < api/console;
 	api/openapi, webhooks < api/webhooks;
@@ -121,7 +123,7 @@ const order = `
 	api/account, oauth, oauth/saml < api/oauth2;
 	api/openapi, controlplane/management < api/control;
 	api/pages, api/console, api/control < api/docs;
-	api/webhooks, api/federation, api/audit, api/docs, api/console, api/scopes, api/trustedissuers, api/incidents, api/scim, api/settings, api/authzen, api/applications, api/oauth2 < api;
+	api/webhooks, api/federation, api/audit, api/docs, api/console, api/scopes, api/trustedissuers, api/incidents, api/flows, api/scim, api/settings, api/authzen, api/applications, api/oauth2 < api;
 
 	# The composition of all packages, which the program and the tests of api open.
 	api, controlplane/management, engine/audit, tuplestore/leasenode, webhooks < server;

@@ -162,7 +162,7 @@ func (w *world) household(t testing.TB, slug string) household {
 	variables := strings.NewReplacer(
 		"{incident_id}", incident,
 		"{subscription_id}", subscription, "{delivery_id}", pingBy(t, c, subscription),
-		"https://billing.example.com", w.receiver.URL, // nothing leaves the machine
+		"https://billing.example.com", w.receiver.URL, "https://risk.example.com", w.receiver.URL, // nothing leaves the machine
 		"{type}", "document", "{external_id}", "q3", "{user_id}", ann, "{group_id}", group, "{application_id}", app["id"].(string),
 		"{name}", "reports:write", "{kind}", "totp", "{factor_id}", "factor_x", "{client_id}", app["client_id"].(string),
 		"usr_k3q7v2m5x4r6t2w7a2c3d4e5f6", ann, "app_k3q7v2m5x4r6t2w7a2c3d4e5f6", app["id"].(string),
@@ -174,7 +174,16 @@ func (w *world) household(t testing.TB, slug string) household {
 		subscription, _ := subscribe(t, c, failing.URL, nil, "test.ping")
 		return deadLetters(t, c, subscription, 1)[0]
 	})
+	flow := sync.OnceValue(func() string {
+		step := object{"sign_in": []any{object{"name": "Risk", "kind": "action", "action": "risk"}}, "actions": []any{object{"name": "risk", "url": w.receiver.URL, "effects": []any{"deny"}}}}
+		publishFlow(t, c, step)
+		c.want(t, 200, "", "PUT", flowPath+"/draft", step)
+		return "1"
+	})
 	h.fill = func(text string) string {
+		if strings.Contains(text, flowPath) {
+			text = strings.NewReplacer("{version}", flow(), "{action_name}", "risk").Replace(text)
+		}
 		if strings.Contains(text, "{entry_id}") {
 			text = strings.ReplaceAll(text, "{entry_id}", entry())
 		}

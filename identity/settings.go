@@ -24,6 +24,9 @@ type Settings struct {
 	SignUp SignUp `json:"sign_up"`
 	// RequireVerifiedEmail keeps pending users from signing in.
 	RequireVerifiedEmail bool `json:"require_verified_email"`
+	// SignInFlow is the number of the active version of the sign-in flow; 0: there is none. Package
+	// flow changes it.
+	SignInFlow int `json:"sign_in_flow,omitzero"`
 }
 
 // MFAPolicy is the policy of second factors.

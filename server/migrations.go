@@ -11,6 +11,7 @@ import (
 	"stonetown/identity/factor"
 	"stonetown/identity/federation"
 	"stonetown/identity/federation/signin"
+	"stonetown/identity/flow"
 	"stonetown/identity/incident"
 	"stonetown/identity/onetime"
 	"stonetown/identity/session"
@@ -37,6 +38,7 @@ func migrations() []sqldb.Migrations {
 		management.Migrations(),
 		identity.Migrations(),
 		incident.Migrations(),
+		flow.Migrations(),
 		session.Migrations(),
 		onetime.Migrations(),
 		factor.Migrations(),

@@ -36,6 +36,7 @@ import (
 	"stonetown/identity/federation"
 	"stonetown/identity/federation/relyingparty"
 	"stonetown/identity/federation/signin"
+	"stonetown/identity/flow"
 	"stonetown/identity/incident"
 	"stonetown/identity/password/breached"
 	"stonetown/identity/scim"
@@ -56,6 +57,7 @@ import (
 	"stonetown/internal/tenantkeys"
 	"stonetown/internal/tracing"
 	"stonetown/oauth"
+	"stonetown/oauth/client"
 	"stonetown/oauth/protocol"
 	"stonetown/oauth/saml"
 	"stonetown/oauth/scope"
@@ -178,6 +180,7 @@ type Server struct {
 	Connections   *federation.Registry
 	Webhooks      *webhooks.Service
 	Incidents     *incident.Registry
+	Flows         *flow.Registry
 	Management    *management.Service
 
 	BreachedPasswords breached.List
@@ -292,8 +295,14 @@ func (s *Server) compose(c Config) (err error) {
 	if err != nil {
 		return err
 	}
+	s.Flows, err = flow.New(flow.Config{
+		DB: s.DB, Seal: sealer, Users: s.Users, Authority: rights, Outbound: c.Outbound, Signer: flowSigner{}, MayClaim: client.CanAddClaim, Clock: c.Clock,
+	})
+	if err != nil {
+		return err
+	}
 	s.Authn, err = authn.New(authn.Config{
-		DB: s.DB, Seal: sealer, Users: s.Users, Jobs: s.Jobs, Mail: c.Mail, Texts: c.Texts, Tenants: tenants{s.Organizations},
+		DB: s.DB, Seal: sealer, Users: s.Users, Jobs: s.Jobs, Mail: c.Mail, Texts: c.Texts, Tenants: tenants{s.Organizations}, Flows: s.Flows,
 		GeoIP: c.GeoIP, Limits: limits, Clock: c.Clock, Pace: c.Pace, Logger: c.Logger,
 	})
 	if err != nil {
@@ -366,6 +375,7 @@ func (s *Server) compose(c Config) (err error) {
 		SCIM:            scim.New(s.Users),
 		Audit:           &auditlog.Reader{Log: events},
 		Incidents:       s.Incidents,
+		Flows:           s.Flows,
 		ControlURL:      c.ControlURL,
 		Organizations:   s.Management,
 		CursorKey:       c.MasterKey.Derive("cursors"),

@@ -888,6 +888,9 @@ type WebAuthnCredential = jsontext.Value
 // WebAuthnOptions What the browser is given, as JSON (WebAuthn Level 3, sections 5.1.8 and 5.1.9).
 type WebAuthnOptions = any
 
+// ActionNameInPath defines model for ActionNameInPath.
+type ActionNameInPath = string
+
 // ApplicationInPath defines model for ApplicationInPath.
 type ApplicationInPath = string
 
@@ -917,6 +920,9 @@ type ExternalIDInQuery = string
 
 // FactorInPath defines model for FactorInPath.
 type FactorInPath = string
+
+// FlowVersionInPath defines model for FlowVersionInPath.
+type FlowVersionInPath = int
 
 // GroupInPath defines model for GroupInPath.
 type GroupInPath = string

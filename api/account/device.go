@@ -42,5 +42,5 @@ func (h *Handlers) AnswerDevice(ctx context.Context, request AnswerDeviceRequest
 
 // proved returns the authentication of a session.
 func proved(s session.Session) access.Authentication {
-	return access.Authentication{UserID: s.UserID, SessionID: s.ID, Methods: s.Methods, AuthTime: s.AuthTime, SecondFactor: s.SecondFactor}
+	return access.Authentication{UserID: s.UserID, SessionID: s.ID, Methods: s.Methods, AuthTime: s.AuthTime, SecondFactor: s.SecondFactor, Claims: s.Claims}
 }

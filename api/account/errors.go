@@ -13,6 +13,7 @@ import (
 	"stonetown/identity/authn"
 	"stonetown/identity/external"
 	"stonetown/identity/factor"
+	"stonetown/identity/flow"
 	"stonetown/oauth/token"
 )
 
@@ -36,6 +37,9 @@ func translate(err error) *web.Error {
 			e.Details["redirect_to"] = again.next
 		}
 		return e
+	}
+	if message, denied := authn.IsDenied(err); denied {
+		return deniedByFlow(message)
 	}
 	var wrong *authn.WrongError
 	var slow *authn.SlowDownError
@@ -85,6 +89,18 @@ func translate(err error) *web.Error {
 		return &web.Error{Status: http.StatusConflict, Code: "credential_exists", Message: factor.ErrCredentialExists.Error()}
 	}
 	return people.Errors.Translate(err)
+}
+
+// deniedByFlow returns the response to a sign-up or a sign-in that the flow of the tenant refused.
+func deniedByFlow(message string) *web.Error {
+	e := &web.Error{
+		Status: http.StatusForbidden, Code: "permission_denied", Message: (&flow.DeniedError{Message: message}).Error(),
+		Details: web.Details{"required_scope": nil, "reason": "sign_in_flow"},
+	}
+	if message != "" {
+		e.Details["flow_message"] = message
+	}
+	return e
 }
 
 // slowDown returns the response to an attempt that exceeds a limit.

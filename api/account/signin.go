@@ -84,7 +84,7 @@ func (h *Handlers) Identify(ctx context.Context, request IdentifyRequestObject) 
 // SignUp creates an account.
 func (h *Handlers) SignUp(ctx context.Context, request SignUpRequestObject) (SignUpResponseObject, error) {
 	info, form := web.InfoOf(ctx), request.Body
-	n := authn.NewAccount{Email: form.Email, Password: form.Password}
+	n := authn.NewAccount{Email: form.Email, Password: form.Password, Device: deviceOf(info)}
 	var v profile.Validation
 	v.Text("", "email", form.Email)
 	v.Text("", "password", form.Password)

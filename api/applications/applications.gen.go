@@ -265,6 +265,9 @@ type TokenExchange struct {
 // WorkloadIdentity Workloads of a trusted issuer, by the `sub` of their tokens, by claims, or both.
 type WorkloadIdentity = client.WorkloadIdentity
 
+// ActionNameInPath defines model for ActionNameInPath.
+type ActionNameInPath = string
+
 // ApplicationInPath defines model for ApplicationInPath.
 type ApplicationInPath = string
 
@@ -294,6 +297,9 @@ type ExternalIDInQuery = string
 
 // FactorInPath defines model for FactorInPath.
 type FactorInPath = string
+
+// FlowVersionInPath defines model for FlowVersionInPath.
+type FlowVersionInPath = int
 
 // GroupInPath defines model for GroupInPath.
 type GroupInPath = string

@@ -400,6 +400,10 @@ var notices = map[string]string{
 	"hook-enabled":  "Subscription enabled.",
 	"hook-deleted":  "Subscription deleted.",
 
+	"flow-saved":     "Draft saved.",
+	"flow-published": "Published.",
+	"flow-discarded": "Draft discarded.",
+
 	"incident-opened":   "Incident opened.",
 	"incident-closed":   "Incident closed.",
 	"incident-notified": "The users are being notified.",

@@ -76,6 +76,7 @@ var written = []Page{
 	{Chapter: "Guides", Name: "agents", File: "docs/agents.md"},
 	{Chapter: "Guides", Name: "certification", File: "docs/certification.md"},
 	{Chapter: "Guides", Name: "webhooks", File: "docs/webhooks.md"},
+	{Chapter: "Guides", Name: "sign-in-flows", File: "docs/sign-in-flows.md"},
 	{Chapter: "Guides", Name: "federation", File: "docs/federation.md"},
 	{Chapter: "Guides", Name: "scim", File: "docs/scim.md"},
 	{Chapter: "Guides", Name: "saml", File: "docs/saml.md"},

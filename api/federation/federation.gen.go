@@ -436,6 +436,9 @@ type Meta struct {
 // Timestamp RFC 3339, UTC, milliseconds.
 type Timestamp = document.Timestamp
 
+// ActionNameInPath defines model for ActionNameInPath.
+type ActionNameInPath = string
+
 // ApplicationInPath defines model for ApplicationInPath.
 type ApplicationInPath = string
 
@@ -465,6 +468,9 @@ type ExternalIDInQuery = string
 
 // FactorInPath defines model for FactorInPath.
 type FactorInPath = string
+
+// FlowVersionInPath defines model for FlowVersionInPath.
+type FlowVersionInPath = int
 
 // GroupInPath defines model for GroupInPath.
 type GroupInPath = string

@@ -103,7 +103,7 @@ func (h *Handlers) proceed(w http.ResponseWriter, r *http.Request, requestID str
 		h.refuse(w, r, err)
 	case todo.page == "":
 		by := access.Authentication{
-			UserID: current.UserID, SessionID: current.ID, Methods: current.Methods, AuthTime: current.AuthTime, SecondFactor: current.SecondFactor,
+			UserID: current.UserID, SessionID: current.ID, Methods: current.Methods, AuthTime: current.AuthTime, SecondFactor: current.SecondFactor, Claims: current.Claims,
 		}
 		if request.SAML != nil {
 			h.assert(w, r, request, by)

@@ -795,6 +795,9 @@ type UserInfo struct {
 	Sub                 string            `json:"sub"`
 }
 
+// ActionNameInPath defines model for ActionNameInPath.
+type ActionNameInPath = string
+
 // ApplicationInPath defines model for ApplicationInPath.
 type ApplicationInPath = string
 
@@ -821,6 +824,9 @@ type ExternalIDInQuery = string
 
 // FactorInPath defines model for FactorInPath.
 type FactorInPath = string
+
+// FlowVersionInPath defines model for FlowVersionInPath.
+type FlowVersionInPath = int
 
 // GroupInPath defines model for GroupInPath.
 type GroupInPath = string

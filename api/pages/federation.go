@@ -146,10 +146,11 @@ func (v *visit) answered(answer object, link bool) error {
 		if next, ok := p.details["redirect_to"].(string); ok {
 			v.r.Form.Set("next", next)
 		}
-		switch p.code {
-		case "ceremony_invalid":
+		switch {
+		case p.deniedByFlow():
+		case p.code == "ceremony_invalid":
 			p.code = "federation_expired"
-		case "permission_denied":
+		case p.code == "permission_denied":
 			p.code = "no_account"
 		}
 		return v.failed("/auth/sign-in", p)

@@ -45,6 +45,12 @@ var federationProblems = map[any]message{
 
 // say returns the message of a problem on a page.
 func (p *problem) say(in speech) string {
+	if p.deniedByFlow() {
+		if message, ok := p.details["flow_message"].(string); ok {
+			return message // of the tenant, and not translated
+		}
+		return in.say("You cannot sign in at present. Please ask your administrator.")
+	}
 	if text, ok := problems[p.code]; ok {
 		return in.say(text)
 	}
@@ -63,6 +69,9 @@ func (p *problem) say(in speech) string {
 	}
 	return in.say("Something went wrong. Please try again later.")
 }
+
+// deniedByFlow reports whether the sign-in flow of the tenant has refused a sign-up or a sign-in.
+func (p *problem) deniedByFlow() bool { return p.details["reason"] == "sign_in_flow" }
 
 // sayPolicy returns a sentence for each rule that a password violates.
 func (p *problem) sayPolicy(in speech) string {

@@ -1948,6 +1948,9 @@ type WatchEvent struct {
 // WatchEventReason Of a `scope`: why its changes are not named.
 type WatchEventReason string
 
+// ActionNameInPath defines model for ActionNameInPath.
+type ActionNameInPath = string
+
 // ApplicationInPath defines model for ApplicationInPath.
 type ApplicationInPath = string
 
@@ -1977,6 +1980,9 @@ type ExternalIDInQuery = string
 
 // FactorInPath defines model for FactorInPath.
 type FactorInPath = string
+
+// FlowVersionInPath defines model for FlowVersionInPath.
+type FlowVersionInPath = int
 
 // GroupInPath defines model for GroupInPath.
 type GroupInPath = string

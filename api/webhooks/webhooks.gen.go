@@ -355,6 +355,9 @@ type WebhookTestQueued struct {
 // the operations on such resources are sent.
 type WebhookVisibility = subscription.Visibility
 
+// ActionNameInPath defines model for ActionNameInPath.
+type ActionNameInPath = string
+
 // ApplicationInPath defines model for ApplicationInPath.
 type ApplicationInPath = string
 
@@ -384,6 +387,9 @@ type ExternalIDInQuery = string
 
 // FactorInPath defines model for FactorInPath.
 type FactorInPath = string
+
+// FlowVersionInPath defines model for FlowVersionInPath.
+type FlowVersionInPath = int
 
 // GroupInPath defines model for GroupInPath.
 type GroupInPath = string

@@ -59,6 +59,7 @@ var runBy = map[string]string{
 	"docs/modelling.md":                        "TestModellingGuide",
 	"docs/moving.md":                           "TestMovingGuide",
 	"docs/oauth-recipes.md":                    "TestOAuthRecipes",
+	"docs/sign-in-flows.md":                    "TestSignInFlowsGuide",
 	"docs/typescript-client.md":                "TestTypeScriptClient",
 	"docs/webhooks.md/Verify a delivery":       "TestReceivers",
 	"docs/webhooks.md":                         "TestWebhooksGuide",

@@ -25,6 +25,7 @@ import (
 	"stonetown/identity"
 	"stonetown/identity/external"
 	"stonetown/identity/factor"
+	"stonetown/identity/flow"
 	"stonetown/identity/onetime"
 	"stonetown/identity/session"
 	"stonetown/internal/eventlog"
@@ -133,6 +134,7 @@ type Config struct {
 	Mail    notify.Mailer // [notify.None] sends nothing
 	Texts   notify.Texter // [notify.None] sends nothing
 	Tenants Tenants
+	Flows   Flows
 	// GeoIP locates the addresses in mails about new devices; [geo.None] knows no location.
 	GeoIP geo.Locator
 	// Limits counts mails, text messages and changes of address.
@@ -143,6 +145,11 @@ type Config struct {
 	// Clock returns the time. Default: time.Now.
 	Clock  func() time.Time
 	Logger *slog.Logger
+}
+
+// Flows runs the sign-in flows of tenants; [flow.Registry] implements it.
+type Flows interface {
+	Run(ctx context.Context, tenantID string, version int, p flow.Point, in flow.Input, kept *flow.State) (flow.Outcome, error)
 }
 
 // Limits counts requests; [ratelimit.Limiter] implements it.
@@ -178,6 +185,7 @@ type Service struct {
 	mail        notify.Mailer
 	texts       notify.Texter
 	tenants     Tenants
+	flows       Flows
 	geoIP       geo.Locator
 	limits      Limits
 	account     []byte // the key of [Service.accountKey]
@@ -191,8 +199,8 @@ type Service struct {
 // New returns a service. Its tables are [Migrations] and those of the packages beside it.
 func New(c Config) (*Service, error) {
 	if c.DB == nil || c.Seal == nil || c.Users == nil || c.Jobs == nil || c.Mail == nil || c.Texts == nil ||
-		c.Tenants == nil || c.GeoIP == nil || c.Limits == nil || c.Logger == nil {
-		return nil, errors.New("authn: Config.DB, Seal, Users, Jobs, Mail, Texts, Tenants, GeoIP, Limits and Logger are required")
+		c.Tenants == nil || c.Flows == nil || c.GeoIP == nil || c.Limits == nil || c.Logger == nil {
+		return nil, errors.New("authn: Config.DB, Seal, Users, Jobs, Mail, Texts, Tenants, Flows, GeoIP, Limits and Logger are required")
 	}
 	if c.Clock == nil {
 		c.Clock = time.Now
@@ -205,7 +213,7 @@ func New(c Config) (*Service, error) {
 		return nil, fmt.Errorf("authn: %w", err)
 	}
 	s := &Service{
-		db: c.DB, users: c.Users, jobs: c.Jobs, mail: c.Mail, texts: c.Texts, tenants: c.Tenants, geoIP: c.GeoIP, limits: c.Limits, paces: paces, clock: c.Clock, log: c.Logger,
+		db: c.DB, users: c.Users, jobs: c.Jobs, mail: c.Mail, texts: c.Texts, tenants: c.Tenants, flows: c.Flows, geoIP: c.GeoIP, limits: c.Limits, paces: paces, clock: c.Clock, log: c.Logger,
 		sessions: session.NewStore(c.DB, c.Clock),
 		recorder: eventlog.NewRecorder(c.DB),
 		tokens:   onetime.NewStore(c.DB, c.Seal, c.Clock),

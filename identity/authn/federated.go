@@ -113,7 +113,7 @@ const kindLink onetime.Kind = "link"
 // SignInFederated begins a sign-in with the assertion of an identity provider. The user is the one
 // who is linked with the subject. If there is none, the account with the same address is linked
 // according to the policy, or an account is created. SignInFederated fails with
-// [ErrNotProvisioned], [ErrAccountExists], [ErrNoEmail], [ErrDisabled], or as [Service.Link] does.
+// [ErrNotProvisioned], [ErrAccountExists], [ErrNoEmail], [ErrDisabled], [*flow.DeniedError], or as [Service.Link] does.
 func (s *Service) SignInFederated(ctx context.Context, t Tenant, a Assertion, d Device) (Result, error) {
 	found, err := s.external.Find(ctx, t.ID, a.ConnectionID, a.Subject)
 	if err == nil {
@@ -134,7 +134,7 @@ func (s *Service) SignInFederated(ctx context.Context, t Tenant, a Assertion, d 
 	}
 	u, err := s.users.UserByEmail(ctx, t.ID, a.Email)
 	if errors.Is(err, identity.ErrUserNotFound) {
-		if u, err = s.provision(ctx, t, a); err != nil {
+		if u, err = s.provision(ctx, t, a, d); err != nil {
 			return Result{}, err
 		}
 		return s.proceed(ctx, t, u, a.proof(t.ID, u.ID), d)
@@ -160,9 +160,17 @@ func (s *Service) SignInFederated(ctx context.Context, t Tenant, a Assertion, d 
 }
 
 // provision creates the account of a user of a connection, linked with the subject.
-func (s *Service) provision(ctx context.Context, t Tenant, a Assertion) (u identity.User, err error) {
+func (s *Service) provision(ctx context.Context, t Tenant, a Assertion, d Device) (u identity.User, err error) {
 	if !a.Provision {
 		return u, ErrNotProvisioned
+	}
+	settings, err := s.users.Settings(ctx, t.ID)
+	if err == nil {
+		candidate := identity.User{TenantID: t.ID, Email: a.Email, EmailVerified: a.EmailVerified, Profile: a.Profile}
+		err = s.admitSignUp(ctx, t, settings, candidate, a.Slug, d)
+	}
+	if err != nil {
+		return u, err
 	}
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		u, err = s.users.CreateUser(ctx, tx, t.ID, identity.NewUser{Email: a.Email, EmailVerified: a.EmailVerified, Profile: a.Profile})

@@ -57,6 +57,7 @@ type world struct {
 	limits
 	listed // the list of breached passwords
 	at     usable
+	flow   scripted
 }
 
 // usable are connections at which users can sign in, except some.
@@ -114,7 +115,7 @@ func openAt(t testing.TB, url string, configure ...func(*world)) *world {
 	})
 	w.must(err)
 	w.Service, err = New(Config{
-		DB: w.db, Seal: key, Users: users, Jobs: queue, Mail: &w.mailbox, Texts: &w.mailbox, Tenants: tenants{},
+		DB: w.db, Seal: key, Users: users, Jobs: queue, Mail: &w.mailbox, Texts: &w.mailbox, Tenants: tenants{}, Flows: &w.flow,
 		GeoIP: berlin{}, Limits: &w.limits, Pace: time.Millisecond, Clock: clock, Logger: log,
 	})
 	w.must(err)

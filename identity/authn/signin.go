@@ -9,6 +9,7 @@ import (
 
 	"stonetown/identity"
 	"stonetown/identity/factor"
+	"stonetown/identity/flow"
 	"stonetown/identity/onetime"
 	"stonetown/identity/password"
 	"stonetown/identity/password/breached"
@@ -61,6 +62,8 @@ type proof struct {
 	Forced bool `json:"forced,omitzero"`
 	// Federated is the proof of an identity provider; nil: there is none.
 	Federated *federated `json:"federated,omitzero"`
+	// Flow has the results of actions that were called; nil: none.
+	Flow *flow.State `json:"flow,omitzero"`
 }
 
 func (p proof) with(method string) proof {
@@ -174,7 +177,7 @@ func (s *Service) accept(ctx context.Context, t Tenant, account string, u *ident
 }
 
 // proceed returns the result after a proof: a one-time token for the next step, or a session. It
-// fails with [ErrDisabled].
+// fails with [ErrDisabled] or [*flow.DeniedError].
 func (s *Service) proceed(ctx context.Context, t Tenant, u identity.User, p proof, d Device) (Result, error) {
 	settings, err := s.users.Settings(ctx, t.ID)
 	if err != nil {
@@ -190,13 +193,28 @@ func (s *Service) proceed(ctx context.Context, t Tenant, u identity.User, p proo
 		return Result{}, err
 	}
 	r := Result{User: u}
-	if r.Status, err = nextStep(account{u, len(factors), remembered}, p, settings); err != nil {
+	at := account{u, len(factors), remembered}
+	if r.Status, err = nextStep(at, p, settings, flow.Demands{}); err != nil {
 		return Result{}, err
+	}
+	claims := ""
+	if r.Status.begins() && settings.SignInFlow != 0 {
+		outcome, err := s.runFlow(ctx, t, settings.SignInFlow, at, p, d)
+		if err != nil {
+			return Result{}, err
+		}
+		p.Flow = outcome.State
+		if claims, err = claimsOf(outcome); err != nil {
+			return Result{}, err
+		}
+		if r.Status, err = nextStep(at, p, settings, outcome.Demands); err != nil {
+			return Result{}, err
+		}
 	}
 	kind := kindPending
 	switch r.Status {
 	case Complete, EnrolmentRequired:
-		if err := s.begin(ctx, t, p, settings, d, &r); err != nil {
+		if err := s.begin(ctx, t, p, settings, claims, d, &r); err != nil {
 			return Result{}, err
 		}
 		return r, nil
@@ -217,8 +235,9 @@ func (s *Service) proceed(ctx context.Context, t Tenant, u identity.User, p proo
 	return r, err
 }
 
-// begin begins the session of a sign-in: an ordinary one, or one that can only add a factor.
-func (s *Service) begin(ctx context.Context, t Tenant, p proof, settings identity.Settings, d Device, r *Result) error {
+// begin begins the session of a sign-in: an ordinary one, or one that can only add a factor. claims are
+// those of [session.New].
+func (s *Service) begin(ctx context.Context, t Tenant, p proof, settings identity.Settings, claims string, d Device, r *Result) error {
 	u, enrol := r.User, r.Status == EnrolmentRequired
 	err := s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		now, err := s.users.UserIn(ctx, tx, t.ID, u.ID)
@@ -232,7 +251,7 @@ func (s *Service) begin(ctx context.Context, t Tenant, p proof, settings identit
 			return err
 		}
 		r.Session, r.Token, err = s.sessions.Begin(ctx, tx, session.New{
-			TenantID: t.ID, UserID: u.ID, Device: d.Device, Methods: p.Methods, SecondFactor: p.Second, AuthTime: p.At, MustEnrol: enrol, Lifetimes: settings.Session.Lifetimes(),
+			TenantID: t.ID, UserID: u.ID, Device: d.Device, Methods: p.Methods, SecondFactor: p.Second, AuthTime: p.At, MustEnrol: enrol, Claims: claims, Lifetimes: settings.Session.Lifetimes(),
 		})
 		if err != nil {
 			return err

@@ -18,12 +18,13 @@ type NewAccount struct {
 	Password string
 	Profile  identity.Profile
 	Next     string // the path that the mailed link leads to in the end; empty: none
+	Device   Device
 }
 
 // SignUp queues the creation of an account. The job looks the address up, so that the response
-// does not reveal whether it has an account; the owner of an existing one gets a mail. SignUp
-// fails with
-// [ErrSignUpClosed], [identity.ErrEmailInvalid] or [*password.PolicyError].
+// does not reveal whether it has an account; the owner of an existing one gets a mail. The flow
+// of the tenant runs before, for known and unknown addresses alike. SignUp fails with
+// [ErrSignUpClosed], [identity.ErrEmailInvalid], [*password.PolicyError] or [*flow.DeniedError].
 func (s *Service) SignUp(ctx context.Context, t Tenant, n NewAccount) error {
 	settings, err := s.users.Settings(ctx, t.ID)
 	if err != nil {
@@ -37,6 +38,9 @@ func (s *Service) SignUp(ctx context.Context, t Tenant, n NewAccount) error {
 	}
 	hash, err := s.users.NewPassword(ctx, t.ID, n.Password, identity.User{Email: n.Email, Profile: n.Profile})
 	if err != nil {
+		return err
+	}
+	if err := s.admitSignUp(ctx, t, settings, identity.User{TenantID: t.ID, Email: n.Email, Profile: n.Profile}, "", n.Device); err != nil {
 		return err
 	}
 	// Only the mail about an existing account is limited; that of a new account is always sent.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"stonetown/identity"
+	"stonetown/identity/flow"
 )
 
 // account is the part of the state of an account that the next step depends on: the user, the
@@ -14,20 +15,24 @@ type account struct {
 	remembered bool
 }
 
-// nextStep returns the step after a proof, by the settings of the tenant. Every step of a
-// sign-in ends with it, so that no step can be omitted. It fails with [ErrDisabled].
-func nextStep(a account, p proof, s identity.Settings) (Status, error) {
+// nextStep returns the step after a proof, by the settings of the tenant and the demands of its
+// sign-in flow, which only add to them. Every step of a sign-in ends with it, so that no step can be
+// omitted. It fails with [ErrDisabled], or with [*flow.DeniedError] if a second factor is demanded of a
+// tenant without second factors.
+func nextStep(a account, p proof, s identity.Settings, more flow.Demands) (Status, error) {
 	useFactors := s.MFA.Mode != identity.MFAOff && !p.Second
 	switch {
 	case a.user.State == identity.Disabled:
 		return "", ErrDisabled
-	case a.user.State == identity.Pending && s.RequireVerifiedEmail:
+	case a.user.State == identity.Pending && s.RequireVerifiedEmail, more.VerifiedEmail && !a.user.EmailVerified:
 		return EmailRequired, nil
-	case useFactors && a.factors > 0 && !a.remembered:
+	case useFactors && a.factors > 0 && (!a.remembered || more.Factor):
 		return MFARequired, nil
 	case a.user.PasswordMustBeReset && slices.Contains(p.Methods, "pwd"):
 		return PasswordRequired, nil
-	case useFactors && a.factors == 0 && (a.user.MustEnrol || s.MFA.Mode == identity.MFARequired):
+	case more.Factor && s.MFA.Mode == identity.MFAOff && !p.Second:
+		return "", &flow.DeniedError{}
+	case useFactors && a.factors == 0 && (a.user.MustEnrol || s.MFA.Mode == identity.MFARequired || more.Factor):
 		return EnrolmentRequired, nil
 	default:
 		return Complete, nil

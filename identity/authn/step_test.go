@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"stonetown/identity"
+	"stonetown/identity/flow"
 )
 
 func TestNextStep(t *testing.T) {
@@ -50,7 +51,7 @@ func TestNextStep(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := identity.Settings{RequireVerifiedEmail: c.verified, MFA: identity.MFAPolicy{Mode: c.mode}}
-			got, err := nextStep(account{c.user, c.factors, c.remembered}, c.proof, s)
+			got, err := nextStep(account{c.user, c.factors, c.remembered}, c.proof, s, flow.Demands{})
 			if got != c.want || !errors.Is(err, c.err) {
 				t.Errorf("%q, %v, want %q, %v", got, err, c.want, c.err)
 			}

@@ -44,6 +44,19 @@ func (s *Store) Recognize(ctx context.Context, tx *sqldb.Tx, b *sqldb.Batch, ses
 	return known, others, nil
 }
 
+// Knows is [Store.Recognize] before a sign-in, without effects.
+func (s *Store) Knows(ctx context.Context, tenantID, userID string, d Device) (known, others bool, err error) {
+	devices, err := selectDevices(ctx, s.db, tenantID, userID, s.now().Add(-KnownFor))
+	if err != nil {
+		return false, false, fmt.Errorf("recognize device: %w", err)
+	}
+	this := d.Fingerprint()
+	for _, device := range devices {
+		known, others = known || device == this, others || device != this
+	}
+	return known, others, nil
+}
+
 // ForgetDevices queues the deletion of the known devices of a user.
 func ForgetDevices(b *sqldb.Batch, tenantID, userID string) {
 	b.Queue(`DELETE FROM known_devices WHERE tenant_id = $1 AND user_id = $2`, []any{tenantID, userID}, nil)

@@ -51,6 +51,7 @@ type Session struct {
 	SecondFactor time.Time // of the last authentication with two factors; zero: none
 	// MustEnrol restricts the session to adding a second factor.
 	MustEnrol    bool
+	Claims       string // that the sign-in flow added for tokens, a JSON object; empty: none
 	CreatedAt    time.Time
 	LastActiveAt time.Time // to within a minute
 	ExpiresAt    time.Time // the end of the lifetime
@@ -72,6 +73,7 @@ type New struct {
 	// AuthTime is the time of the authentication; zero: now.
 	AuthTime  time.Time
 	MustEnrol bool
+	Claims    string // see [Session]
 	Lifetimes Lifetimes
 }
 
@@ -108,7 +110,7 @@ func (s *Store) Begin(ctx context.Context, tx *sqldb.Tx, n New) (Session, string
 	}
 	session := Session{
 		ID: id.New(id.Session), TenantID: n.TenantID, UserID: n.UserID, Device: n.Device, Methods: n.Methods, AuthTime: n.AuthTime,
-		MustEnrol: n.MustEnrol, CreatedAt: now, LastActiveAt: now, ExpiresAt: now.Add(n.Lifetimes.Absolute), idle: n.Lifetimes.Idle,
+		MustEnrol: n.MustEnrol, Claims: n.Claims, CreatedAt: now, LastActiveAt: now, ExpiresAt: now.Add(n.Lifetimes.Absolute), idle: n.Lifetimes.Idle,
 	}
 	session.Device.UserAgent = strings.ToValidUTF8(session.Device.UserAgent[:min(len(session.Device.UserAgent), maxAgent)], "")
 	if n.SecondFactor {

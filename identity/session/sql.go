@@ -17,14 +17,14 @@ var migrations embed.FS
 // Migrations create the package's tables.
 func Migrations() sqldb.Migrations { return sqldb.EmbeddedMigrations("session", migrations) }
 
-const columns = `id, user_id, token_hash, methods, auth_time, second_factor_at, must_enrol, created_at, last_active_at, expires_at, idle, ip, user_agent`
+const columns = `id, user_id, token_hash, methods, auth_time, second_factor_at, must_enrol, created_at, last_active_at, expires_at, idle, ip, user_agent, claims`
 
 func insert(b *sqldb.Batch, s Session, hash []byte) {
 	b.Queue(`
-		INSERT INTO sessions (tenant_id, `+columns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+		INSERT INTO sessions (tenant_id, `+columns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
 		[]any{
 			s.TenantID, s.ID, s.UserID, hash, strings.Join(s.Methods, " "), s.AuthTime.UnixMicro(), sqldb.Micros(s.SecondFactor), s.MustEnrol,
-			s.CreatedAt.UnixMicro(), s.LastActiveAt.UnixMicro(), s.ExpiresAt.UnixMicro(), s.idle.Microseconds(), s.Device.IP, s.Device.UserAgent,
+			s.CreatedAt.UnixMicro(), s.LastActiveAt.UnixMicro(), s.ExpiresAt.UnixMicro(), s.idle.Microseconds(), s.Device.IP, s.Device.UserAgent, s.Claims,
 		}, nil)
 }
 
@@ -56,7 +56,7 @@ func scan(row interface{ Scan(...any) error }, tenantID string) (Session, []byte
 	var hash []byte
 	var methods string
 	var auth, second, created, active, expires, idle int64
-	err := row.Scan(&s.ID, &s.UserID, &hash, &methods, &auth, &second, &s.MustEnrol, &created, &active, &expires, &idle, &s.Device.IP, &s.Device.UserAgent)
+	err := row.Scan(&s.ID, &s.UserID, &hash, &methods, &auth, &second, &s.MustEnrol, &created, &active, &expires, &idle, &s.Device.IP, &s.Device.UserAgent, &s.Claims)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return Session{}, nil, ErrEnded
 	}

@@ -100,6 +100,11 @@ const (
 	TenantSigningKeyRotated      Type = "tenant.signing_key_rotated"      // signing keys have entered a state
 	TenantSAMLCertificateRotated Type = "tenant.saml_certificate_rotated" // keys for SAML have entered a state
 
+	SignInFlowPublished     Type = "sign_in_flow.published"
+	SignInFlowSecretRotated Type = "sign_in_flow.secret_rotated" // of an action
+	SignInFlowDenied        Type = "sign_in_flow.denied"         // a sign-up or a sign-in
+	SignInFlowActionFailed  Type = "sign_in_flow.action_failed"
+
 	WebhookSubscriptionCreated  Type = "webhook.subscription_created"
 	WebhookSubscriptionUpdated  Type = "webhook.subscription_updated"
 	WebhookSubscriptionEnabled  Type = "webhook.subscription_enabled"
@@ -148,6 +153,7 @@ var types = []Type{
 	TrustedIssuerCreated, TrustedIssuerUpdated, TrustedIssuerDeleted,
 	ScopeCreated, ScopeUpdated, ScopeDeleted,
 	TenantSettingsUpdated, TenantSigningKeyRotated, TenantSAMLCertificateRotated,
+	SignInFlowPublished, SignInFlowSecretRotated, SignInFlowDenied, SignInFlowActionFailed,
 	WebhookSubscriptionCreated, WebhookSubscriptionUpdated, WebhookSubscriptionEnabled,
 	WebhookSubscriptionDisabled, WebhookSubscriptionDeleted, WebhookSubscriptionFailing,
 	WebhookSecretRotated, WebhookDeliveryDeadLettered, WebhookDeadLetterReplayed,

@@ -19,6 +19,8 @@ var sealed = []column{
 	{table: "federation_connections", name: "private_key", of: "id", id: before(" private_key")},
 	{table: "webhook_subscriptions", name: "secret", of: "id"},
 	{table: "webhook_subscriptions", name: "previous_secret", of: "id"},
+	{table: "sign_in_flow_secrets", name: "secret", of: "action", id: after("sign-in action ")},
+	{table: "sign_in_flow_secrets", name: "previous_secret", of: "action", id: after("sign-in action ")},
 	{table: "external_sessions", name: "hint", of: "session_id"},
 	{table: "federation_tests", name: "report", of: "id"},
 	{table: "saml_logouts", name: "logout", of: "id"},

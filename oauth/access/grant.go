@@ -44,11 +44,11 @@ func (s *Store) Begin(b *sqldb.Batch, tenant protocol.Tenant, settings client.Se
 func (s *Store) insertGrant(b *sqldb.Batch, tenant protocol.Tenant, settings client.Settings, g Grant) {
 	now := storage.Now(s.clock)
 	b.Queue(`
-		INSERT INTO grants (tenant_id, id, client_id, user_id, session_id, scope, audience, nonce, methods, auth_time, second_factor_at, created_at, expires_at, revoked_at, name_id, authorization_details, requested_claims)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 0, $14, $15, $16)`,
+		INSERT INTO grants (tenant_id, id, client_id, user_id, session_id, scope, audience, nonce, methods, auth_time, second_factor_at, created_at, expires_at, revoked_at, name_id, authorization_details, requested_claims, sign_in_claims)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 0, $14, $15, $16, $17)`,
 		[]any{
 			tenant.ID, g.ID, g.ClientID, g.Authentication.UserID, g.Authentication.SessionID, strings.Join(g.Scopes, " "), g.Audience, g.Nonce, strings.Join(g.Authentication.Methods, " "),
-			g.Authentication.AuthTime.UnixMicro(), sqldb.Micros(g.Authentication.SecondFactor), now.UnixMicro(), now.Add(time.Duration(settings.RefreshFamilyMaxS) * time.Second).UnixMicro(), g.NameID, stored(g.Details, g.Details == nil), stored(g.Claims, g.Claims.Empty()),
+			g.Authentication.AuthTime.UnixMicro(), sqldb.Micros(g.Authentication.SecondFactor), now.UnixMicro(), now.Add(time.Duration(settings.RefreshFamilyMaxS) * time.Second).UnixMicro(), g.NameID, stored(g.Details, g.Details == nil), stored(g.Claims, g.Claims.Empty()), g.Authentication.Claims,
 		}, nil)
 }
 
@@ -98,7 +98,7 @@ func (s *Store) Holder(ctx context.Context, tenant protocol.Tenant, g Grant, fir
 
 // grantColumns are the columns of a grant g, which grantRow reads.
 const grantColumns = `g.id, g.client_id, g.user_id, g.session_id, g.scope, g.audience, g.nonce, g.methods, g.auth_time, g.second_factor_at,
-	g.created_at, g.expires_at, g.revoked_at, g.name_id, g.authorization_details, g.requested_claims`
+	g.created_at, g.expires_at, g.revoked_at, g.name_id, g.authorization_details, g.requested_claims, g.sign_in_claims`
 
 // grantRow reads a grant that was selected after other columns. It fails with
 // [ErrInvalidGrant] if there is no row.
@@ -106,7 +106,7 @@ func grantRow(row interface{ Scan(...any) error }, tenant protocol.Tenant, more 
 	g = Grant{tenantID: tenant.ID}
 	var scope, methods, details, claims string
 	var auth, second, created, expires, revoked int64
-	err = row.Scan(append(more, &g.ID, &g.ClientID, &g.Authentication.UserID, &g.Authentication.SessionID, &scope, &g.Audience, &g.Nonce, &methods, &auth, &second, &created, &expires, &revoked, &g.NameID, &details, &claims)...)
+	err = row.Scan(append(more, &g.ID, &g.ClientID, &g.Authentication.UserID, &g.Authentication.SessionID, &scope, &g.Audience, &g.Nonce, &methods, &auth, &second, &created, &expires, &revoked, &g.NameID, &details, &claims, &g.Authentication.Claims)...)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return g, ErrInvalidGrant
 	}

@@ -51,6 +51,8 @@ type Authentication struct {
 	Methods      []string // amr (RFC 8176)
 	AuthTime     time.Time
 	SecondFactor time.Time // when a second factor was proved; zero: never
+	// Claims are the claims that the sign-in added for tokens, a JSON object; empty: none.
+	Claims string
 }
 
 func (a Authentication) ACR() string {

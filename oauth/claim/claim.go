@@ -16,6 +16,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -50,6 +51,10 @@ type Request struct {
 	User     *access.User            // nil: the subject is an application
 	Has      func(scope string) bool // reports whether the token has a scope
 	Where    []client.ClaimPlace     // of the claims that are needed
+	// SignIn are the claims that the sign-in of the user added, a JSON object; empty: none. Only
+	// applications of the tenant get them, since no user agrees to them, and a configured claim with the
+	// same name takes precedence.
+	SignIn string
 }
 
 // Values are the values of claims.
@@ -119,7 +124,34 @@ func (f *Finder) Find(ctx context.Context, r Request) (Values, error) {
 			}
 		}
 	}
+	if err := addSignIn(r, v, size); err != nil {
+		return Values{}, err
+	}
 	return v, nil
+}
+
+// addSignIn adds the claims of the sign-in that fit.
+func addSignIn(r Request, v Values, size map[client.ClaimPlace]int) error {
+	if r.SignIn == "" || !r.App.FirstParty {
+		return nil
+	}
+	var added map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(r.SignIn), &added); err != nil {
+		return fmt.Errorf("claims of sign-in: %w", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(added)) {
+		for _, place := range r.Where {
+			n := len(name) + len(added[name]) + len(`"":,`)
+			if _, taken := v.In[place][name]; taken || !client.CanAddClaim(name) || size[place]+n > client.MaxClaimBytes {
+				continue
+			}
+			if v.In[place] == nil {
+				v.In[place] = map[string]json.RawMessage{}
+			}
+			v.In[place][name], size[place] = added[name], size[place]+n
+		}
+	}
+	return nil
 }
 
 // Preview returns the values for a token with some scopes, of a user or, if userID is empty, of

@@ -100,6 +100,11 @@ var reservedClaims = map[string]bool{
 // ReservedClaim reports whether no configuration can set a claim.
 func ReservedClaim(name string) bool { return reservedClaims[name] }
 
+func isClaimName(name string) bool { return name != "" && len(name) <= maxClaimName && visible(name) }
+
+// CanAddClaim reports whether a configured claim, or one that a sign-in flow adds, can have a name.
+func CanAddClaim(name string) bool { return isClaimName(name) && !ReservedClaim(name) }
+
 // WithClaims returns the application with other claims. Refusals wrap [ErrInvalid].
 func (a Application) WithClaims(claims []Claim) (Application, error) {
 	a.Claims = claims
@@ -121,7 +126,7 @@ func (a Application) validateClaims() error {
 	for i, c := range a.Claims {
 		at := fmt.Sprint(i, "/")
 		switch {
-		case c.Name == "" || len(c.Name) > maxClaimName || !visible(c.Name):
+		case !isClaimName(c.Name):
 			return refuse(at+"name", "invalid", fmt.Sprintf("must have 1 to %d visible ASCII characters", maxClaimName))
 		case ReservedClaim(c.Name):
 			return refuse(at+"name", "reserved", fmt.Sprintf("cannot be %s, which the protocols define", c.Name))

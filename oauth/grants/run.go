@@ -177,7 +177,11 @@ func (s *Service) issue(ctx context.Context, r *request, of *issuance) (issued t
 	if of.ofUser != nil && carries.Has("openid") {
 		places = append(places, client.InIDToken)
 	}
-	configured, err := s.tokens.Configured(ctx, r.tenant, r.app, claims.Subject, of.entitlement.User, carries.Has, places...)
+	signIn := ""
+	if of.ofUser != nil {
+		signIn = of.ofUser.grant.Authentication.Claims
+	}
+	configured, err := s.tokens.Configured(ctx, r.tenant, r.app, claims.Subject, of.entitlement.User, signIn, carries.Has, places...)
 	if err != nil {
 		return issued, err
 	}

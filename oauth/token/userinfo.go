@@ -37,7 +37,11 @@ func (s *Service) UserInfo(ctx context.Context, tenant protocol.Tenant, p *Princ
 		return nil, app, err
 	}
 	c = user.Claims(p.Scopes, p.requested(g).For(app.AllowedScopes).UserInfo)
-	configured, err := s.Configured(ctx, tenant, app, p.Subject, &user, p.Scopes.Has, client.InUserInfo)
+	signIn := ""
+	if p.issuedFor(g) {
+		signIn = g.Authentication.Claims
+	}
+	configured, err := s.Configured(ctx, tenant, app, p.Subject, &user, signIn, p.Scopes.Has, client.InUserInfo)
 	configured.AddTo(c, client.InUserInfo)
 	return c, app, err
 }
@@ -53,14 +57,20 @@ func (s *Service) SignUserInfo(ctx context.Context, tenant protocol.Tenant, app 
 // that was issued for this grant. A token of an exchange has none: scopes can be taken from it, and
 // other applications can have it, and no user has agreed to either.
 func (p *Principal) requested(g access.Grant) access.RequestedClaims {
-	if g.ClientID != p.ClientID || len(p.Ancestors) > 0 || p.Acting() {
+	if !p.issuedFor(g) {
 		return access.RequestedClaims{}
 	}
 	return g.Claims
 }
 
+// issuedFor reports whether a token was issued for a grant, and not by an exchange.
+func (p *Principal) issuedFor(g access.Grant) bool {
+	return g.ClientID == p.ClientID && len(p.Ancestors) == 0 && !p.Acting()
+}
+
 // Configured returns the values of the claims that are configured for an application, for a
-// token with some scopes. user is the subject; nil: it is an application.
-func (s *Service) Configured(ctx context.Context, tenant protocol.Tenant, app client.Application, subject string, user *access.User, has func(scope string) bool, where ...client.ClaimPlace) (claim.Values, error) {
-	return s.claims.Find(ctx, claim.Request{TenantID: tenant.ID, App: app, Subject: SubjectOf(subject), User: user, Has: has, Where: where})
+// token with some scopes. user is the subject; nil: it is an application. signIn are the claims of
+// the user's sign-in ([claim.Request]).
+func (s *Service) Configured(ctx context.Context, tenant protocol.Tenant, app client.Application, subject string, user *access.User, signIn string, has func(scope string) bool, where ...client.ClaimPlace) (claim.Values, error) {
+	return s.claims.Find(ctx, claim.Request{TenantID: tenant.ID, App: app, Subject: SubjectOf(subject), User: user, SignIn: signIn, Has: has, Where: where})
 }

@@ -3789,6 +3789,195 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/sign-in-flow": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the active sign-in flow
+         * @description What happens at a sign-up and a sign-in, in addition to what the settings require. A step with a
+         *     condition, an expression of CEL, runs if the condition holds, and also if it cannot be evaluated.
+         *
+         *     The variables of conditions: `user_id` (empty at a sign-up), `email`, `country` (ISO 3166-1 alpha-2),
+         *     `connection` (a slug) and `user_agent` are strings, and empty if they are unknown; `email_verified`,
+         *     `second_factor` and `new_device` are booleans; `amr` is a list of strings (RFC 8176); `attributes` is
+         *     a map; `created_at` and `time` are timestamps; `ip` is an address with the function `in_cidr`.
+         *
+         *     Before a flow is published, the version is 0 and there are no steps.
+         */
+        get: operations["getSignInFlow"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sign-in-flow/draft": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read the draft of the sign-in flow */
+        get: operations["getSignInFlowDraft"];
+        /**
+         * Create or replace the draft of the sign-in flow
+         * @description A draft has no effect on sign-ins. A list has at most 20 steps, of which 3 call actions, and a flow at
+         *     most 10 actions.
+         */
+        put: operations["putSignInFlowDraft"];
+        post?: never;
+        /** Delete the draft of the sign-in flow */
+        delete: operations["deleteSignInFlowDraft"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sign-in-flow/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Preview the sign-in flow
+         * @description Runs the steps for a sample, or for a user, without effects on users and tokens. The services of
+         *     actions are called only with `call_actions`, and get `data.test` true. `user_id` requires the scope
+         *     `users:read`, and `call_actions` those that are required to publish the flow.
+         */
+        post: operations["previewSignInFlow"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sign-in-flow/publish": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Publish the draft of the sign-in flow
+         * @description The draft becomes the active version at once, also for sign-ins in progress. A flow with actions
+         *     requires the scope `users:read` too, because their services get data of users, and one whose actions
+         *     add claims `applications:write`. 100 versions are kept.
+         */
+        post: operations["publishSignInFlow"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sign-in-flow/versions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the versions of the sign-in flow, newest first */
+        get: operations["listSignInFlowVersions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sign-in-flow/versions/{version}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The number of a version.
+                 * @example 7
+                 */
+                version: components["parameters"]["FlowVersionInPath"];
+            };
+            cookie?: never;
+        };
+        /** Read a version of the sign-in flow */
+        get: operations["getSignInFlowVersion"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sign-in-flow/versions/{version}/rollback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The number of a version.
+                 * @example 7
+                 */
+                version: components["parameters"]["FlowVersionInPath"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Publish a version of the sign-in flow again
+         * @description The earlier version is published as a new one, with the same requirements as a draft. The draft stays
+         *     as it is.
+         */
+        post: operations["rollBackSignInFlow"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sign-in-flow/actions/{action_name}/secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The name of an action.
+                 * @example risk
+                 */
+                action_name: components["parameters"]["ActionNameInPath"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give an action of the sign-in flow a signing secret
+         * @description An action of the draft or the active version. Requests are signed as webhooks are, with both secrets
+         *     until the previous one expires.
+         */
+        post: operations["rotateSignInActionSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/saml/idp/metadata": {
         parameters: {
             query?: never;
@@ -11858,6 +12047,392 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "sign_in_flow.published": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A sign-in flow was published, or rolled back. */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The HMAC-SHA-256 of the body in hexadecimal. Its key is the signing secret as displayed, with `whsec_`. The timestamp is not signed; prefer `webhook-signature`. */
+                    "X-Service-Signature": components["parameters"]["WebhookSignature"];
+                    /** @description The time of the attempt, in Unix seconds. Refuse a request that is older than 5 minutes. */
+                    "X-Service-Timestamp": components["parameters"]["WebhookTimestamp"];
+                    /** @description As `X-Service-Signature`, by the previous secret, while it is valid after a rotation. */
+                    "X-Service-Signature-Previous"?: components["parameters"]["WebhookSignaturePrevious"];
+                    /** @description The `event_id` of the body (Standard Webhooks). */
+                    "webhook-id": components["parameters"]["StandardWebhookId"];
+                    /** @description As `X-Service-Timestamp` (Standard Webhooks). */
+                    "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
+                    /**
+                     * @description `v1,` and the HMAC-SHA-256, in base64, of `webhook-id`, `webhook-timestamp` and the body,
+                     *     joined by periods (Standard Webhooks). Its key is the part of the signing secret after
+                     *     `whsec_`, decoded from base64. After a rotation there are two, separated by a space, while
+                     *     the previous secret is valid.
+                     */
+                    "webhook-signature": components["parameters"]["StandardWebhookSignature"];
+                    /** @description The `event_type` of the body. */
+                    "X-Service-Event": components["parameters"]["WebhookEvent"];
+                    /** @description The id of the delivery, equal in all of its attempts. A replay is another delivery. */
+                    "X-Service-Delivery": components["parameters"]["WebhookDelivery"];
+                    /** @description The number of the attempt. */
+                    "X-Service-Attempt": components["parameters"]["WebhookAttempt"];
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    /**
+                     * @example {
+                     *       "event_id": "evt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *       "event_type": "sign_in_flow.published",
+                     *       "api_version": "v1",
+                     *       "occurred_at": "2026-11-20T19:27:00.123Z",
+                     *       "sequence": 7,
+                     *       "tenant": {
+                     *         "id": "tnt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *         "slug": "acme"
+                     *       },
+                     *       "actor": {
+                     *         "type": "user",
+                     *         "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                     *       },
+                     *       "data": {
+                     *         "sign_in_flow": {
+                     *           "sign_up": [],
+                     *           "sign_in": [
+                     *             {
+                     *               "name": "Networks that hide their users",
+                     *               "kind": "deny",
+                     *               "when": "ip.in_cidr(\"192.0.2.0/24\")",
+                     *               "message": "Please sign in without a VPN.",
+                     *               "action": ""
+                     *             },
+                     *             {
+                     *               "name": "Risk",
+                     *               "kind": "action",
+                     *               "when": "",
+                     *               "message": "",
+                     *               "action": "risk"
+                     *             }
+                     *           ],
+                     *           "actions": [
+                     *             {
+                     *               "name": "risk",
+                     *               "url": "https://risk.example.com/sign-in",
+                     *               "effects": [
+                     *                 "deny",
+                     *                 "require_factor",
+                     *                 "add_claims"
+                     *               ],
+                     *               "on_error": "deny"
+                     *             }
+                     *           ],
+                     *           "version": 7,
+                     *           "note": "Networks that hide their users",
+                     *           "restored_from": null,
+                     *           "published_at": "2026-11-20T19:27:00.123Z",
+                     *           "published_by": {
+                     *             "type": "user",
+                     *             "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                     *           }
+                     *         },
+                     *         "from_version": 6,
+                     *         "to_version": 7
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EventEnvelope"] & {
+                        /** @constant */
+                        event_type?: "sign_in_flow.published";
+                        data?: components["schemas"]["EventSignInFlowPublished"] | components["schemas"]["EventTruncated"];
+                    };
+                };
+            };
+            responses: {
+                "2XX": components["responses"]["WebhookReceived"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "sign_in_flow.secret_rotated": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** An action of the sign-in flow got a signing secret. */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The HMAC-SHA-256 of the body in hexadecimal. Its key is the signing secret as displayed, with `whsec_`. The timestamp is not signed; prefer `webhook-signature`. */
+                    "X-Service-Signature": components["parameters"]["WebhookSignature"];
+                    /** @description The time of the attempt, in Unix seconds. Refuse a request that is older than 5 minutes. */
+                    "X-Service-Timestamp": components["parameters"]["WebhookTimestamp"];
+                    /** @description As `X-Service-Signature`, by the previous secret, while it is valid after a rotation. */
+                    "X-Service-Signature-Previous"?: components["parameters"]["WebhookSignaturePrevious"];
+                    /** @description The `event_id` of the body (Standard Webhooks). */
+                    "webhook-id": components["parameters"]["StandardWebhookId"];
+                    /** @description As `X-Service-Timestamp` (Standard Webhooks). */
+                    "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
+                    /**
+                     * @description `v1,` and the HMAC-SHA-256, in base64, of `webhook-id`, `webhook-timestamp` and the body,
+                     *     joined by periods (Standard Webhooks). Its key is the part of the signing secret after
+                     *     `whsec_`, decoded from base64. After a rotation there are two, separated by a space, while
+                     *     the previous secret is valid.
+                     */
+                    "webhook-signature": components["parameters"]["StandardWebhookSignature"];
+                    /** @description The `event_type` of the body. */
+                    "X-Service-Event": components["parameters"]["WebhookEvent"];
+                    /** @description The id of the delivery, equal in all of its attempts. A replay is another delivery. */
+                    "X-Service-Delivery": components["parameters"]["WebhookDelivery"];
+                    /** @description The number of the attempt. */
+                    "X-Service-Attempt": components["parameters"]["WebhookAttempt"];
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    /**
+                     * @example {
+                     *       "event_id": "evt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *       "event_type": "sign_in_flow.secret_rotated",
+                     *       "api_version": "v1",
+                     *       "occurred_at": "2026-11-20T19:27:00.123Z",
+                     *       "sequence": 7,
+                     *       "tenant": {
+                     *         "id": "tnt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *         "slug": "acme"
+                     *       },
+                     *       "actor": {
+                     *         "type": "user",
+                     *         "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                     *       },
+                     *       "data": {
+                     *         "action": "risk"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EventEnvelope"] & {
+                        /** @constant */
+                        event_type?: "sign_in_flow.secret_rotated";
+                        data?: components["schemas"]["EventSignInActionSecret"] | components["schemas"]["EventTruncated"];
+                    };
+                };
+            };
+            responses: {
+                "2XX": components["responses"]["WebhookReceived"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "sign_in_flow.denied": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A step of the sign-in flow refused a sign-up or a sign-in. */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The HMAC-SHA-256 of the body in hexadecimal. Its key is the signing secret as displayed, with `whsec_`. The timestamp is not signed; prefer `webhook-signature`. */
+                    "X-Service-Signature": components["parameters"]["WebhookSignature"];
+                    /** @description The time of the attempt, in Unix seconds. Refuse a request that is older than 5 minutes. */
+                    "X-Service-Timestamp": components["parameters"]["WebhookTimestamp"];
+                    /** @description As `X-Service-Signature`, by the previous secret, while it is valid after a rotation. */
+                    "X-Service-Signature-Previous"?: components["parameters"]["WebhookSignaturePrevious"];
+                    /** @description The `event_id` of the body (Standard Webhooks). */
+                    "webhook-id": components["parameters"]["StandardWebhookId"];
+                    /** @description As `X-Service-Timestamp` (Standard Webhooks). */
+                    "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
+                    /**
+                     * @description `v1,` and the HMAC-SHA-256, in base64, of `webhook-id`, `webhook-timestamp` and the body,
+                     *     joined by periods (Standard Webhooks). Its key is the part of the signing secret after
+                     *     `whsec_`, decoded from base64. After a rotation there are two, separated by a space, while
+                     *     the previous secret is valid.
+                     */
+                    "webhook-signature": components["parameters"]["StandardWebhookSignature"];
+                    /** @description The `event_type` of the body. */
+                    "X-Service-Event": components["parameters"]["WebhookEvent"];
+                    /** @description The id of the delivery, equal in all of its attempts. A replay is another delivery. */
+                    "X-Service-Delivery": components["parameters"]["WebhookDelivery"];
+                    /** @description The number of the attempt. */
+                    "X-Service-Attempt": components["parameters"]["WebhookAttempt"];
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    /**
+                     * @example {
+                     *       "event_id": "evt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *       "event_type": "sign_in_flow.denied",
+                     *       "api_version": "v1",
+                     *       "occurred_at": "2026-11-20T19:27:00.123Z",
+                     *       "sequence": 7,
+                     *       "tenant": {
+                     *         "id": "tnt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *         "slug": "acme"
+                     *       },
+                     *       "actor": {
+                     *         "type": "user",
+                     *         "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                     *       },
+                     *       "data": {
+                     *         "user": {
+                     *           "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *           "email": "ann@example.com"
+                     *         },
+                     *         "version": 7,
+                     *         "point": "sign_in",
+                     *         "step": {
+                     *           "position": 1,
+                     *           "name": "Networks that hide their users",
+                     *           "kind": "deny"
+                     *         },
+                     *         "action": null,
+                     *         "reason": null,
+                     *         "outcome": "denied"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EventEnvelope"] & {
+                        /** @constant */
+                        event_type?: "sign_in_flow.denied";
+                        data?: components["schemas"]["EventSignInFlowStep"] | components["schemas"]["EventTruncated"];
+                    };
+                };
+            };
+            responses: {
+                "2XX": components["responses"]["WebhookReceived"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "sign_in_flow.action_failed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** The service of an action of the sign-in flow failed. */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The HMAC-SHA-256 of the body in hexadecimal. Its key is the signing secret as displayed, with `whsec_`. The timestamp is not signed; prefer `webhook-signature`. */
+                    "X-Service-Signature": components["parameters"]["WebhookSignature"];
+                    /** @description The time of the attempt, in Unix seconds. Refuse a request that is older than 5 minutes. */
+                    "X-Service-Timestamp": components["parameters"]["WebhookTimestamp"];
+                    /** @description As `X-Service-Signature`, by the previous secret, while it is valid after a rotation. */
+                    "X-Service-Signature-Previous"?: components["parameters"]["WebhookSignaturePrevious"];
+                    /** @description The `event_id` of the body (Standard Webhooks). */
+                    "webhook-id": components["parameters"]["StandardWebhookId"];
+                    /** @description As `X-Service-Timestamp` (Standard Webhooks). */
+                    "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
+                    /**
+                     * @description `v1,` and the HMAC-SHA-256, in base64, of `webhook-id`, `webhook-timestamp` and the body,
+                     *     joined by periods (Standard Webhooks). Its key is the part of the signing secret after
+                     *     `whsec_`, decoded from base64. After a rotation there are two, separated by a space, while
+                     *     the previous secret is valid.
+                     */
+                    "webhook-signature": components["parameters"]["StandardWebhookSignature"];
+                    /** @description The `event_type` of the body. */
+                    "X-Service-Event": components["parameters"]["WebhookEvent"];
+                    /** @description The id of the delivery, equal in all of its attempts. A replay is another delivery. */
+                    "X-Service-Delivery": components["parameters"]["WebhookDelivery"];
+                    /** @description The number of the attempt. */
+                    "X-Service-Attempt": components["parameters"]["WebhookAttempt"];
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    /**
+                     * @example {
+                     *       "event_id": "evt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *       "event_type": "sign_in_flow.action_failed",
+                     *       "api_version": "v1",
+                     *       "occurred_at": "2026-11-20T19:27:00.123Z",
+                     *       "sequence": 7,
+                     *       "tenant": {
+                     *         "id": "tnt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *         "slug": "acme"
+                     *       },
+                     *       "actor": {
+                     *         "type": "user",
+                     *         "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                     *       },
+                     *       "data": {
+                     *         "user": {
+                     *           "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *           "email": "ann@example.com"
+                     *         },
+                     *         "version": 7,
+                     *         "point": "sign_in",
+                     *         "step": {
+                     *           "position": 1,
+                     *           "name": "Risk",
+                     *           "kind": "action"
+                     *         },
+                     *         "action": "risk",
+                     *         "reason": "timeout",
+                     *         "outcome": "failed"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EventEnvelope"] & {
+                        /** @constant */
+                        event_type?: "sign_in_flow.action_failed";
+                        data?: components["schemas"]["EventSignInFlowStep"] | components["schemas"]["EventTruncated"];
+                    };
+                };
+            };
+            responses: {
+                "2XX": components["responses"]["WebhookReceived"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "webhook.subscription_created": {
         parameters: {
             query?: never;
@@ -14993,6 +15568,182 @@ export interface components {
             type: "user" | "application";
             id: string;
         };
+        SignInFlowStep: {
+            /** @description For administrators. One line of at most 80 bytes. */
+            name: string;
+            /**
+             * @description In `sign_up` only `deny` and `action`.
+             * @enum {string}
+             */
+            kind: "deny" | "require_factor" | "require_verified_email" | "action";
+            /** @description The condition, in CEL; empty: always. */
+            when?: string;
+            /** @description For the user, of the kind `deny`. One line of at most 300 bytes; empty: a general message. */
+            message?: string;
+            /** @description The name of the action that a step of the kind `action` calls; else empty. */
+            action?: string;
+        };
+        SignInAction: {
+            /** @description 1 to 63 lower-case letters, digits, hyphens and underscores, the first a letter. */
+            name: string;
+            /** @description The https URL of the service, which has 2 seconds to answer. */
+            url: string;
+            /** @description What answers may do. In `sign_up` only `deny`. */
+            effects: ("deny" | "require_factor" | "add_claims")[];
+            /**
+             * @description What follows if the service fails; `deny` if it is absent.
+             * @enum {string}
+             */
+            on_error?: "deny" | "continue";
+        };
+        SignInFlowInput: {
+            /** @description Run before a user creates an account. */
+            sign_up?: components["schemas"]["SignInFlowStep"][];
+            /** @description Run before a session begins. */
+            sign_in?: components["schemas"]["SignInFlowStep"][];
+            actions?: components["schemas"]["SignInAction"][];
+            /** @description The revision of the draft that is replaced; empty: there is no draft. Absent: any. */
+            expected_revision?: string;
+        };
+        SignInFlowPublish: {
+            /** @description One line of at most 500 bytes. */
+            note?: string;
+            /** @description The revision of the draft. Absent: any. */
+            expected_revision?: string;
+        };
+        SignInFlowRollback: {
+            /** @description One line of at most 500 bytes. */
+            note?: string;
+        };
+        SignInFlowActor: {
+            /** @enum {string} */
+            type: "user" | "application";
+            id: string;
+        };
+        SignInFlow: {
+            sign_up: components["schemas"]["SignInFlowStep"][];
+            sign_in: components["schemas"]["SignInFlowStep"][];
+            actions: components["schemas"]["SignInAction"][];
+            /** @description 0: none was published. */
+            version: number;
+            note: string;
+            /** @description The version that was rolled back to; null: it was a draft. */
+            restored_from: number | null;
+            published_at: components["schemas"]["Timestamp"] | null;
+            /** @description Null: the product. */
+            published_by: components["schemas"]["SignInFlowActor"] | null;
+        };
+        SignInFlowRead: {
+            data: components["schemas"]["SignInFlow"];
+            meta: components["schemas"]["Meta"];
+        };
+        SignInFlowDraft: {
+            sign_up: components["schemas"]["SignInFlowStep"][];
+            sign_in: components["schemas"]["SignInFlowStep"][];
+            actions: components["schemas"]["SignInAction"][];
+            /** @description Another one after every change. */
+            revision: string;
+            updated_at: components["schemas"]["Timestamp"];
+            /** @description Null: the product. */
+            updated_by: components["schemas"]["SignInFlowActor"] | null;
+        };
+        SignInFlowDraftRead: {
+            data: components["schemas"]["SignInFlowDraft"];
+            meta: components["schemas"]["Meta"];
+        };
+        SignInFlowVersion: {
+            version: number;
+            note: string;
+            restored_from: number | null;
+            published_at: components["schemas"]["Timestamp"] | null;
+            /** @description Null: the product. */
+            published_by: components["schemas"]["SignInFlowActor"] | null;
+        };
+        SignInFlowVersionList: {
+            data: components["schemas"]["SignInFlowVersion"][];
+            meta: components["schemas"]["ListMeta"];
+        };
+        SignInFlowPreviewInput: {
+            /**
+             * @description `draft` if it is absent.
+             * @enum {string}
+             */
+            flow?: "draft" | "active";
+            /**
+             * @description `sign_in` if it is absent.
+             * @enum {string}
+             */
+            point?: "sign_up" | "sign_in";
+            /** @description A user, whose values precede those of the context. */
+            user_id?: string;
+            context?: components["schemas"]["SignInFlowContext"];
+            /** @description Whether the services of actions are called. */
+            call_actions?: boolean;
+        };
+        SignInFlowContext: {
+            email?: string;
+            email_verified?: boolean;
+            attributes?: components["schemas"]["Attributes"];
+            created_at?: components["schemas"]["Timestamp"];
+            connection?: string;
+            amr?: string[];
+            /** @description Whether two factors were proved. */
+            second_factor?: boolean;
+            /** @description Whether the user has a second factor to prove. */
+            has_factors?: boolean;
+            ip?: string;
+            country?: string;
+            user_agent?: string;
+            new_device?: boolean;
+            time?: components["schemas"]["Timestamp"];
+        };
+        SignInFlowPreviewed: {
+            data: {
+                /**
+                 * @description What the flow demands beside what the settings require.
+                 * @enum {string}
+                 */
+                outcome: "allowed" | "denied" | "factor_required" | "email_verification_required";
+                /** @description For the user. */
+                message: string | null;
+                /** @description Of the tokens of the session. */
+                claims: Record<string, never>;
+                steps: components["schemas"]["SignInFlowStepResult"][];
+            };
+            meta: components["schemas"]["Meta"];
+        };
+        SignInFlowStepResult: {
+            /** @description From 1. */
+            position: number;
+            name: string;
+            /** @enum {string} */
+            kind: "deny" | "require_factor" | "require_verified_email" | "action";
+            when: string;
+            action: string | null;
+            /** @description Whether the condition holds; null: it was not evaluated. */
+            holds: boolean | null;
+            /** @description Why the condition could not be evaluated, in which case it holds. */
+            error: string | null;
+            /** @enum {string} */
+            result: "skipped" | "denied" | "demanded" | "satisfied" | "passed" | "failed" | "not_called" | "not_reached";
+            /** @description Why an action failed: `response_invalid`, `effect_undeclared`, `claim_refused`, `overloaded`, `secret_missing`, or as attempts of webhooks fail. */
+            reason: string | null;
+            /** @description That the action adds. */
+            claims: Record<string, never>;
+            /** @description Of the request of an action. */
+            duration_ms: number | null;
+        };
+        SignInActionSecret: {
+            data: {
+                signing_secret: string;
+                /**
+                 * Format: date-time
+                 * @description Null: there is no previous secret.
+                 */
+                previous_expires_at: string | null;
+            };
+            meta: components["schemas"]["Meta"];
+        };
         BreachIncident: {
             id: string;
             title: string;
@@ -17556,6 +18307,40 @@ export interface components {
             new_jti: string;
             granted: components["schemas"]["EventTokenTarget"];
         };
+        EventSignInFlowPublished: {
+            sign_in_flow: components["schemas"]["SignInFlow"];
+            /** @description 0: none was active. */
+            from_version: number;
+            to_version: number;
+        };
+        EventSignInActionSecret: {
+            /** @description The name of the action. */
+            action: string;
+        };
+        EventSignInFlowStep: {
+            /** @description Null: the account does not exist yet. */
+            user: {
+                id: string;
+                email: string;
+            } | null;
+            version: number;
+            /** @enum {string} */
+            point: "sign_up" | "sign_in";
+            step: {
+                /** @description From 1. */
+                position: number;
+                name: string;
+                kind: string;
+            };
+            action: string | null;
+            /** @description Why the action failed, or the condition could not be evaluated. */
+            reason: string | null;
+            /**
+             * @description `failed`: the action failed, and the sign-in went on.
+             * @enum {string}
+             */
+            outcome: "denied" | "failed";
+        };
         EventBreachIncident: {
             incident: components["schemas"]["BreachIncident"];
         };
@@ -18686,6 +19471,16 @@ export interface components {
          * @example brc_k3q7v2m5x4r6t2w7a2c3d4e5f6
          */
         IncidentInPath: string;
+        /**
+         * @description The number of a version.
+         * @example 7
+         */
+        FlowVersionInPath: number;
+        /**
+         * @description The name of an action.
+         * @example risk
+         */
+        ActionNameInPath: string;
         /**
          * @description The trusted issuer's id.
          * @example iss_k3q7v2m5x4r6t2w7a2c3d4e5f6
@@ -28053,6 +28848,453 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["BreachNotificationRead"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getSignInFlow: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The active version. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignInFlowRead"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getSignInFlowDraft: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The draft. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignInFlowDraftRead"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    putSignInFlowDraft: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "sign_in": [
+                 *         {
+                 *           "name": "Networks that hide their users",
+                 *           "kind": "deny",
+                 *           "when": "ip.in_cidr(\"192.0.2.0/24\")",
+                 *           "message": "Please sign in without a VPN."
+                 *         },
+                 *         {
+                 *           "name": "Risk",
+                 *           "kind": "action",
+                 *           "action": "risk"
+                 *         }
+                 *       ],
+                 *       "actions": [
+                 *         {
+                 *           "name": "risk",
+                 *           "url": "https://risk.example.com/sign-in",
+                 *           "effects": [
+                 *             "deny",
+                 *             "require_factor",
+                 *             "add_claims"
+                 *           ],
+                 *           "on_error": "deny"
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["SignInFlowInput"];
+            };
+        };
+        responses: {
+            /** @description The draft. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignInFlowDraftRead"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    deleteSignInFlowDraft: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: components["responses"]["Deleted"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    previewSignInFlow: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "context": {
+                 *         "email": "ann@example.com",
+                 *         "amr": [
+                 *           "pwd"
+                 *         ],
+                 *         "ip": "192.0.2.7"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["SignInFlowPreviewInput"];
+            };
+        };
+        responses: {
+            /** @description What would happen. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignInFlowPreviewed"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    publishSignInFlow: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "note": "Networks that hide their users"
+                 *     }
+                 */
+                "application/json": components["schemas"]["SignInFlowPublish"];
+            };
+        };
+        responses: {
+            /** @description The active version. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignInFlowRead"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listSignInFlowVersions: {
+        parameters: {
+            query?: {
+                /** @description Opaque; `meta.next_cursor` of the page before. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description How many items a page has at most. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of versions. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignInFlowVersionList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getSignInFlowVersion: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The number of a version.
+                 * @example 7
+                 */
+                version: components["parameters"]["FlowVersionInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The version. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignInFlowRead"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    rollBackSignInFlow: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The number of a version.
+                 * @example 7
+                 */
+                version: components["parameters"]["FlowVersionInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "note": "The service is down"
+                 *     }
+                 */
+                "application/json": components["schemas"]["SignInFlowRollback"];
+            };
+        };
+        responses: {
+            /** @description The active version. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignInFlowRead"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    rotateSignInActionSecret: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The name of an action.
+                 * @example risk
+                 */
+                action_name: components["parameters"]["ActionNameInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "previous_ttl_s": 3600
+                 *     }
+                 */
+                "application/json": components["schemas"]["WebhookRotateInput"];
+            };
+        };
+        responses: {
+            /** @description The new secret, which is shown this once. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignInActionSecret"];
                 };
             };
             400: components["responses"]["BadRequest"];

@@ -1,0 +1,4 @@
+-- +goose NO TRANSACTION
+-- +goose Up
+-- The claims that the sign-in flow added for tokens, as JSON; empty: none.
+ALTER TABLE sessions ADD COLUMN IF NOT EXISTS claims TEXT NOT NULL DEFAULT '';

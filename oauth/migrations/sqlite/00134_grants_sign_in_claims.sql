@@ -1,0 +1,3 @@
+-- +goose Up
+-- The claims that the sign-in added for tokens, as JSON; empty: none.
+ALTER TABLE grants ADD COLUMN sign_in_claims TEXT NOT NULL DEFAULT '';
