@@ -14,6 +14,7 @@ import (
 	"stonetown/identity/incident"
 	"stonetown/identity/onetime"
 	"stonetown/identity/session"
+	"stonetown/identity/threat"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/idempotency"
 	"stonetown/internal/jobs"
@@ -41,6 +42,7 @@ func migrations() []sqldb.Migrations {
 		onetime.Migrations(),
 		factor.Migrations(),
 		external.Migrations(),
+		threat.Migrations(),
 		federation.Migrations(),
 		signin.Migrations(),
 		authn.Migrations(),

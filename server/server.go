@@ -40,6 +40,7 @@ import (
 	"stonetown/identity/password/breached"
 	"stonetown/identity/scim"
 	"stonetown/identity/session"
+	"stonetown/identity/threat"
 	"stonetown/identity/userimport"
 	"stonetown/internal/auditlog"
 	"stonetown/internal/eventlog"
@@ -178,6 +179,7 @@ type Server struct {
 	Connections   *federation.Registry
 	Webhooks      *webhooks.Service
 	Incidents     *incident.Registry
+	Threats       *threat.Feeds
 	Management    *management.Service
 
 	BreachedPasswords breached.List
@@ -292,9 +294,10 @@ func (s *Server) compose(c Config) (err error) {
 	if err != nil {
 		return err
 	}
+	s.Threats = threat.New(threat.Config{DB: s.DB, Jobs: s.Jobs, Outbound: c.Outbound, Changed: s.Users.ThreatFeedsChanged, Clock: c.Clock, Logger: c.Logger})
 	s.Authn, err = authn.New(authn.Config{
 		DB: s.DB, Seal: sealer, Users: s.Users, Jobs: s.Jobs, Mail: c.Mail, Texts: c.Texts, Tenants: tenants{s.Organizations},
-		GeoIP: c.GeoIP, Limits: limits, Clock: c.Clock, Pace: c.Pace, Logger: c.Logger,
+		GeoIP: c.GeoIP, Limits: limits, Threats: s.Threats, Clock: c.Clock, Pace: c.Pace, Logger: c.Logger,
 	})
 	if err != nil {
 		return err
@@ -366,6 +369,7 @@ func (s *Server) compose(c Config) (err error) {
 		SCIM:            scim.New(s.Users),
 		Audit:           &auditlog.Reader{Log: events},
 		Incidents:       s.Incidents,
+		Threats:         s.Threats,
 		ControlURL:      c.ControlURL,
 		Organizations:   s.Management,
 		CursorKey:       c.MasterKey.Derive("cursors"),
@@ -385,7 +389,7 @@ func (s *Server) compose(c Config) (err error) {
 		},
 	}
 	s.loops = []func(context.Context){
-		masterkey.Rotation{DB: s.DB, Key: sealer, Logger: c.Logger}.Run, keys.Run, limits.Run, events.Run, samlKeys.Run, s.Leases.Run, s.store.Run, s.Authn.Run, importer.Run, s.Jobs.Run, s.Connections.Run, signIns.Run, s.Webhooks.Run, s.Organizations.Run, s.Management.Run,
+		masterkey.Rotation{DB: s.DB, Key: sealer, Logger: c.Logger}.Run, keys.Run, limits.Run, events.Run, samlKeys.Run, s.Leases.Run, s.store.Run, s.Authn.Run, s.Threats.Run, importer.Run, s.Jobs.Run, s.Connections.Run, signIns.Run, s.Webhooks.Run, s.Organizations.Run, s.Management.Run,
 		func(ctx context.Context) { s.OAuth.Run(ctx, c.Logger) },
 	}
 	return nil

@@ -113,7 +113,8 @@ const kindLink onetime.Kind = "link"
 // SignInFederated begins a sign-in with the assertion of an identity provider. The user is the one
 // who is linked with the subject. If there is none, the account with the same address is linked
 // according to the policy, or an account is created. SignInFederated fails with
-// [ErrNotProvisioned], [ErrAccountExists], [ErrNoEmail], [ErrDisabled], or as [Service.Link] does.
+// [ErrNotProvisioned], [ErrAccountExists], [ErrNoEmail], [ErrThreat], [ErrDisabled], or as
+// [Service.Link] does.
 func (s *Service) SignInFederated(ctx context.Context, t Tenant, a Assertion, d Device) (Result, error) {
 	found, err := s.external.Find(ctx, t.ID, a.ConnectionID, a.Subject)
 	if err == nil {
@@ -163,6 +164,13 @@ func (s *Service) SignInFederated(ctx context.Context, t Tenant, a Assertion, d 
 func (s *Service) provision(ctx context.Context, t Tenant, a Assertion) (u identity.User, err error) {
 	if !a.Provision {
 		return u, ErrNotProvisioned
+	}
+	settings, err := s.users.Settings(ctx, t.ID)
+	if err != nil {
+		return u, err
+	}
+	if err := s.screenSignUp(ctx, t, settings, a.Email); err != nil {
+		return u, err
 	}
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		u, err = s.users.CreateUser(ctx, tx, t.ID, identity.NewUser{Email: a.Email, EmailVerified: a.EmailVerified, Profile: a.Profile})

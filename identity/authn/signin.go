@@ -59,6 +59,8 @@ type proof struct {
 	At time.Time `json:"at,omitzero"`
 	// Forced: the token is for replacing the password.
 	Forced bool `json:"forced,omitzero"`
+	// Threat: the event of a match of a threat feed was recorded.
+	Threat bool `json:"threat,omitzero"`
 	// Federated is the proof of an identity provider; nil: there is none.
 	Federated *federated `json:"federated,omitzero"`
 }
@@ -174,7 +176,7 @@ func (s *Service) accept(ctx context.Context, t Tenant, account string, u *ident
 }
 
 // proceed returns the result after a proof: a one-time token for the next step, or a session. It
-// fails with [ErrDisabled].
+// fails with [ErrDisabled] or [ErrThreat].
 func (s *Service) proceed(ctx context.Context, t Tenant, u identity.User, p proof, d Device) (Result, error) {
 	settings, err := s.users.Settings(ctx, t.ID)
 	if err != nil {
@@ -191,6 +193,9 @@ func (s *Service) proceed(ctx context.Context, t Tenant, u identity.User, p proo
 	}
 	r := Result{User: u}
 	if r.Status, err = nextStep(account{u, len(factors), remembered}, p, settings); err != nil {
+		return Result{}, err
+	}
+	if p.Threat, err = s.screenSignIn(ctx, settings, u, p.Threat); err != nil {
 		return Result{}, err
 	}
 	kind := kindPending
