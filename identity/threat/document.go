@@ -58,9 +58,8 @@ func created(ctx context.Context, f Feed) eventlog.Event {
 
 func updated(ctx context.Context, before, after Feed) eventlog.Event {
 	changes := document.Difference(before.Document(), after.Document())
-	for _, follows := range []string{"updated_at", "listed_at", "checked_at"} {
-		delete(changes, follows)
-	}
+	delete(changes, "updated_at")
+	delete(changes, "checked_at")
 	return eventlog.Of(ctx, eventlog.SecurityThreatFeedUpdated, feedEvent{after.Document(), changes})
 }
 
