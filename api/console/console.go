@@ -180,6 +180,13 @@ func (h *Handlers) Routes(wrap wrap) (map[string]map[string]http.Handler, error)
 		certificatesPage:                     {"GET": certificates},
 		certificatesPage + "/{use}/rotate":   {"GET": rotateCertificateForm, "POST": rotateCertificate},
 		certificatesPage + "/{use}/replace":  {"GET": replaceCertificateForm, "POST": replaceCertificateNow},
+		threatsPage:                          {"GET": threats},
+		threatsPage + "/new":                 {"GET": newThreatForm, "POST": createThreat},
+		threatsPage + "/{feed_id}":           {"GET": threat},
+		threatsPage + "/{feed_id}/edit":      {"GET": editThreatForm, "POST": editThreat},
+		threatsPage + "/{feed_id}/refresh":   {"GET": threat, "POST": refreshThreat},
+		threatUpload:                         {"GET": threat, "POST": uploadThreat},
+		threatsPage + "/{feed_id}/delete":    {"GET": deleteThreatForm, "POST": deleteThreat},
 		issuersPage:                          {"GET": issuers},
 		issuersPage + "/new":                 {"GET": newIssuerForm, "POST": createIssuer},
 		issuersPage + "/{issuer_id}":         {"GET": issuer},
@@ -207,7 +214,7 @@ func (h *Handlers) routes(wrap wrap, of *site, pages map[string]map[string]page)
 				op.MediaType = "application/x-www-form-urlencoded"
 			}
 			limit := maxForm
-			if path == importAction && method == http.MethodPost {
+			if isUpload(path) && method == http.MethodPost {
 				op.MediaType, limit = "multipart/form-data", 0
 			}
 			if isPage(path, modelPage) || isPage(path, testsPage) || isPage(path, connectionsPage) {

@@ -400,6 +400,11 @@ var notices = map[string]string{
 	"hook-enabled":  "Subscription enabled.",
 	"hook-deleted":  "Subscription deleted.",
 
+	"threat-created":   "Threat feed created.",
+	"threat-uploaded":  "List replaced.",
+	"threat-refreshed": "The list will be fetched in a moment.",
+	"threat-deleted":   "Threat feed deleted.",
+
 	"incident-opened":   "Incident opened.",
 	"incident-closed":   "Incident closed.",
 	"incident-notified": "The users are being notified.",

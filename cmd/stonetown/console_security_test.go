@@ -30,6 +30,7 @@ func TestConsoleSecurity(t *testing.T) {
 
 	t.Run("Policies", func(t *testing.T) { setPolicies(b.in(t), server, c) })
 	t.Run("Keys", func(t *testing.T) { replaceSigned(b.in(t), server, c) })
+	t.Run("Threats", func(t *testing.T) { compareThreats(b.in(t), server, c) })
 	t.Run("Issuers", func(t *testing.T) { trustIssuers(b.in(t), server, c) })
 	t.Run("Imports", func(t *testing.T) { importFromFile(b.in(t), server, c) })
 }
@@ -351,4 +352,79 @@ func importFromFile(b inspector, server *running, c credentials) {
 	b.says("Import stopped.")
 	b.says("cancelled")
 	b.at(at, "Import of users")
+}
+
+// compareThreats creates threat feeds, uploads a list, and is warned before it refuses the browser.
+func compareThreats(b inspector, server *running, c credentials) {
+	b.Helper()
+	const page = "/console/security/threat-feeds"
+	b.open("/console/security")
+	b.press("Threat feeds")
+	b.at(page, "Threat feeds")
+	b.curl(server.token(c))
+	b.press("New threat feed")
+	b.at(page+"/new", "New threat feed")
+	b.put("name", "</td><b>Hostile", "kind", "address", "mode", "log", "url", "ftp://feeds.example.com")
+	b.send("Create")
+	b.refused("url")
+	b.put("url", "")
+	b.send("Create")
+	b.says("Threat feed created.")
+	at := strings.TrimPrefix(strings.TrimSuffix(ask(b.browser, chromedp.Location()), "?done=threat-created"), b.base)
+	id := strings.TrimPrefix(at, page+"/")
+	read := func() map[string]any { return server.call(b.T, c, "GET", "threat-feeds/"+id, "", 200) }
+
+	list := filepath.Join(b.TempDir(), "list.txt")
+	must := func(err error) {
+		b.Helper()
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	must(os.WriteFile(list, []byte("<html>\n"), 0o600))
+	b.do(chromedp.SetUploadFiles(chromedp.CSS("[name=file]"), []string{list}))
+	b.send("Upload")
+	b.refused("file")
+	b.says("the list has no valid entries")
+	b.open(at)
+	must(os.WriteFile(list, []byte("# Own list\n127.0.0.0/8 ; loopback\n::1\nbad\n"), 0o600))
+	b.do(chromedp.SetUploadFiles(chromedp.CSS("[name=file]"), []string{list}))
+	b.send("Upload")
+	b.says("List replaced.")
+	b.says("You are in this list yourself, by the entry")
+	b.at(at, "</td><b>Hostile")
+	if f := read(); f["entries"] != 2.0 || f["bad_lines"] != 1.0 {
+		b.Errorf("uploaded: %v", f)
+	}
+	b.put("value", "127.1.2.3")
+	b.send("Look up")
+	b.says("is in the list, by the entry")
+	b.put("value", "example.com")
+	b.send("Look up")
+	b.refused("value")
+
+	b.open(at + "/edit")
+	b.put("mode", "refuse")
+	b.send("Save")
+	b.refused("even_so")
+	b.at(at+"/edit", "Edit </td><b>Hostile")
+	if f := read(); f["mode"] != "log" {
+		b.Errorf("saved before the warning was answered: %v", f)
+	}
+	b.send("Save") // without the answer
+	b.refused("even_so")
+	b.put("even_so", "yes", "enabled", "no")
+	b.send("Save")
+	b.says("Saved.")
+	if f := read(); f["mode"] != "refuse" || f["enabled"] != false {
+		b.Errorf("saved: %v", f)
+	}
+	b.open(page)
+	b.at(page, "Threat feeds")
+	b.says("disabled")
+	b.open(at)
+	b.press("Delete")
+	b.at(at+"/delete", "Delete </td><b>Hostile?")
+	b.send("Delete")
+	b.says("Threat feed deleted.")
 }

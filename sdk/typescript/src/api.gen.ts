@@ -3629,6 +3629,136 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/threat-feeds": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List threat feeds, newest first */
+        get: operations["listThreatFeeds"];
+        put?: never;
+        /**
+         * Create a threat feed
+         * @description A feed is a list of addresses or mail domains that sign-ins and sign-ups are compared with: with
+         *     the address of the client, or the domain of the user's e-mail address. The list is fetched from a
+         *     URL, soon and then every `refresh_interval_s` seconds, or uploaded by `PUT
+         *     /api/v1/threat-feeds/{feed_id}/entries`. A tenant has at most 10 feeds, with 200,000 entries and
+         *     8 MiB each.
+         */
+        post: operations["createThreatFeed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/threat-feeds/{feed_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The threat feed's id.
+                 * @example thf_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                feed_id: components["parameters"]["ThreatFeedInPath"];
+            };
+            cookie?: never;
+        };
+        /** Read a threat feed */
+        get: operations["getThreatFeed"];
+        put?: never;
+        post?: never;
+        /** Delete a threat feed and its list */
+        delete: operations["deleteThreatFeed"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a threat feed
+         * @description Absent members stay as they are. With another URL, the present list stays until a new one was fetched.
+         */
+        patch: operations["patchThreatFeed"];
+        trace?: never;
+    };
+    "/api/v1/threat-feeds/{feed_id}/entries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The threat feed's id.
+                 * @example thf_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                feed_id: components["parameters"]["ThreatFeedInPath"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Replace the entries of a threat feed
+         * @description An entry on each line: an IP address or network in CIDR notation, or a domain, which includes its
+         *     subdomains. What follows # or ; is a comment. Lines that are no entries are counted and left out.
+         *     At most 200,000 entries and 8 MiB; gzip is accepted. A list without entries is refused.
+         */
+        put: operations["putThreatFeedEntries"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/threat-feeds/{feed_id}/refresh": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The threat feed's id.
+                 * @example thf_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                feed_id: components["parameters"]["ThreatFeedInPath"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Fetch the list of a threat feed at once
+         * @description At most once every 60 seconds.
+         */
+        post: operations["refreshThreatFeed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/threat-feeds/{feed_id}/lookup": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The threat feed's id.
+                 * @example thf_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                feed_id: components["parameters"]["ThreatFeedInPath"];
+            };
+            cookie?: never;
+        };
+        /** Look a value up in a threat feed */
+        get: operations["lookUpThreat"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/breach-incidents": {
         parameters: {
             query?: never;
@@ -13676,6 +13806,493 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "security.threat_matched": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A sign-in or sign-up is matched by a threat feed. */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The HMAC-SHA-256 of the body in hexadecimal. Its key is the signing secret as displayed, with `whsec_`. The timestamp is not signed; prefer `webhook-signature`. */
+                    "X-Service-Signature": components["parameters"]["WebhookSignature"];
+                    /** @description The time of the attempt, in Unix seconds. Refuse a request that is older than 5 minutes. */
+                    "X-Service-Timestamp": components["parameters"]["WebhookTimestamp"];
+                    /** @description As `X-Service-Signature`, by the previous secret, while it is valid after a rotation. */
+                    "X-Service-Signature-Previous"?: components["parameters"]["WebhookSignaturePrevious"];
+                    /** @description The `event_id` of the body (Standard Webhooks). */
+                    "webhook-id": components["parameters"]["StandardWebhookId"];
+                    /** @description As `X-Service-Timestamp` (Standard Webhooks). */
+                    "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
+                    /**
+                     * @description `v1,` and the HMAC-SHA-256, in base64, of `webhook-id`, `webhook-timestamp` and the body,
+                     *     joined by periods (Standard Webhooks). Its key is the part of the signing secret after
+                     *     `whsec_`, decoded from base64. After a rotation there are two, separated by a space, while
+                     *     the previous secret is valid.
+                     */
+                    "webhook-signature": components["parameters"]["StandardWebhookSignature"];
+                    /** @description The `event_type` of the body. */
+                    "X-Service-Event": components["parameters"]["WebhookEvent"];
+                    /** @description The id of the delivery, equal in all of its attempts. A replay is another delivery. */
+                    "X-Service-Delivery": components["parameters"]["WebhookDelivery"];
+                    /** @description The number of the attempt. */
+                    "X-Service-Attempt": components["parameters"]["WebhookAttempt"];
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    /**
+                     * @example {
+                     *       "event_id": "evt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *       "event_type": "security.threat_matched",
+                     *       "api_version": "v1",
+                     *       "occurred_at": "2026-11-20T19:27:00.123Z",
+                     *       "sequence": 7,
+                     *       "tenant": {
+                     *         "id": "tnt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *         "slug": "acme"
+                     *       },
+                     *       "actor": {
+                     *         "type": "user",
+                     *         "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                     *       },
+                     *       "data": {
+                     *         "feed": {
+                     *           "id": "thf_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *           "name": "Spamhaus DROP",
+                     *           "kind": "address"
+                     *         },
+                     *         "entry": "203.0.113.0/24",
+                     *         "mode": "refuse",
+                     *         "outcome": "refused",
+                     *         "during": "sign_in",
+                     *         "user": {
+                     *           "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *           "email": "ann@example.com"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EventEnvelope"] & {
+                        /** @constant */
+                        event_type?: "security.threat_matched";
+                        data?: components["schemas"]["EventThreatMatched"] | components["schemas"]["EventTruncated"];
+                    };
+                };
+            };
+            responses: {
+                "2XX": components["responses"]["WebhookReceived"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "security.threat_feed_created": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A threat feed was created. */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The HMAC-SHA-256 of the body in hexadecimal. Its key is the signing secret as displayed, with `whsec_`. The timestamp is not signed; prefer `webhook-signature`. */
+                    "X-Service-Signature": components["parameters"]["WebhookSignature"];
+                    /** @description The time of the attempt, in Unix seconds. Refuse a request that is older than 5 minutes. */
+                    "X-Service-Timestamp": components["parameters"]["WebhookTimestamp"];
+                    /** @description As `X-Service-Signature`, by the previous secret, while it is valid after a rotation. */
+                    "X-Service-Signature-Previous"?: components["parameters"]["WebhookSignaturePrevious"];
+                    /** @description The `event_id` of the body (Standard Webhooks). */
+                    "webhook-id": components["parameters"]["StandardWebhookId"];
+                    /** @description As `X-Service-Timestamp` (Standard Webhooks). */
+                    "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
+                    /**
+                     * @description `v1,` and the HMAC-SHA-256, in base64, of `webhook-id`, `webhook-timestamp` and the body,
+                     *     joined by periods (Standard Webhooks). Its key is the part of the signing secret after
+                     *     `whsec_`, decoded from base64. After a rotation there are two, separated by a space, while
+                     *     the previous secret is valid.
+                     */
+                    "webhook-signature": components["parameters"]["StandardWebhookSignature"];
+                    /** @description The `event_type` of the body. */
+                    "X-Service-Event": components["parameters"]["WebhookEvent"];
+                    /** @description The id of the delivery, equal in all of its attempts. A replay is another delivery. */
+                    "X-Service-Delivery": components["parameters"]["WebhookDelivery"];
+                    /** @description The number of the attempt. */
+                    "X-Service-Attempt": components["parameters"]["WebhookAttempt"];
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    /**
+                     * @example {
+                     *       "event_id": "evt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *       "event_type": "security.threat_feed_created",
+                     *       "api_version": "v1",
+                     *       "occurred_at": "2026-11-20T19:27:00.123Z",
+                     *       "sequence": 7,
+                     *       "tenant": {
+                     *         "id": "tnt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *         "slug": "acme"
+                     *       },
+                     *       "actor": {
+                     *         "type": "user",
+                     *         "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                     *       },
+                     *       "data": {
+                     *         "feed": {
+                     *           "id": "thf_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *           "name": "Spamhaus DROP",
+                     *           "kind": "address",
+                     *           "source": "url",
+                     *           "url": "https://www.spamhaus.org/drop/drop.txt",
+                     *           "mode": "refuse",
+                     *           "enabled": true,
+                     *           "refresh_interval_s": 21600,
+                     *           "entries": 1453,
+                     *           "bad_lines": 0,
+                     *           "first_bad_lines": [],
+                     *           "listed_at": "2026-11-20T19:27:00.123Z",
+                     *           "checked_at": "2026-11-20T19:27:00.123Z",
+                     *           "failing_since": null,
+                     *           "failure": null,
+                     *           "created_at": "2026-11-20T19:27:00.123Z",
+                     *           "updated_at": "2026-11-20T19:27:00.123Z"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EventEnvelope"] & {
+                        /** @constant */
+                        event_type?: "security.threat_feed_created";
+                        data?: components["schemas"]["EventThreatFeed"] | components["schemas"]["EventTruncated"];
+                    };
+                };
+            };
+            responses: {
+                "2XX": components["responses"]["WebhookReceived"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "security.threat_feed_updated": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A threat feed was changed, or its list is another one. */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The HMAC-SHA-256 of the body in hexadecimal. Its key is the signing secret as displayed, with `whsec_`. The timestamp is not signed; prefer `webhook-signature`. */
+                    "X-Service-Signature": components["parameters"]["WebhookSignature"];
+                    /** @description The time of the attempt, in Unix seconds. Refuse a request that is older than 5 minutes. */
+                    "X-Service-Timestamp": components["parameters"]["WebhookTimestamp"];
+                    /** @description As `X-Service-Signature`, by the previous secret, while it is valid after a rotation. */
+                    "X-Service-Signature-Previous"?: components["parameters"]["WebhookSignaturePrevious"];
+                    /** @description The `event_id` of the body (Standard Webhooks). */
+                    "webhook-id": components["parameters"]["StandardWebhookId"];
+                    /** @description As `X-Service-Timestamp` (Standard Webhooks). */
+                    "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
+                    /**
+                     * @description `v1,` and the HMAC-SHA-256, in base64, of `webhook-id`, `webhook-timestamp` and the body,
+                     *     joined by periods (Standard Webhooks). Its key is the part of the signing secret after
+                     *     `whsec_`, decoded from base64. After a rotation there are two, separated by a space, while
+                     *     the previous secret is valid.
+                     */
+                    "webhook-signature": components["parameters"]["StandardWebhookSignature"];
+                    /** @description The `event_type` of the body. */
+                    "X-Service-Event": components["parameters"]["WebhookEvent"];
+                    /** @description The id of the delivery, equal in all of its attempts. A replay is another delivery. */
+                    "X-Service-Delivery": components["parameters"]["WebhookDelivery"];
+                    /** @description The number of the attempt. */
+                    "X-Service-Attempt": components["parameters"]["WebhookAttempt"];
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    /**
+                     * @example {
+                     *       "event_id": "evt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *       "event_type": "security.threat_feed_updated",
+                     *       "api_version": "v1",
+                     *       "occurred_at": "2026-11-20T19:27:00.123Z",
+                     *       "sequence": 7,
+                     *       "tenant": {
+                     *         "id": "tnt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *         "slug": "acme"
+                     *       },
+                     *       "actor": {
+                     *         "type": "user",
+                     *         "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                     *       },
+                     *       "data": {
+                     *         "feed": {
+                     *           "id": "thf_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *           "name": "Spamhaus DROP",
+                     *           "kind": "address",
+                     *           "source": "url",
+                     *           "url": "https://www.spamhaus.org/drop/drop.txt",
+                     *           "mode": "refuse",
+                     *           "enabled": true,
+                     *           "refresh_interval_s": 21600,
+                     *           "entries": 1453,
+                     *           "bad_lines": 0,
+                     *           "first_bad_lines": [],
+                     *           "listed_at": "2026-11-20T19:27:00.123Z",
+                     *           "checked_at": "2026-11-20T19:27:00.123Z",
+                     *           "failing_since": null,
+                     *           "failure": null,
+                     *           "created_at": "2026-11-20T19:27:00.123Z",
+                     *           "updated_at": "2026-11-20T19:27:00.123Z"
+                     *         },
+                     *         "changes": {
+                     *           "mode": [
+                     *             "log",
+                     *             "refuse"
+                     *           ]
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EventEnvelope"] & {
+                        /** @constant */
+                        event_type?: "security.threat_feed_updated";
+                        data?: components["schemas"]["EventThreatFeedChanged"] | components["schemas"]["EventTruncated"];
+                    };
+                };
+            };
+            responses: {
+                "2XX": components["responses"]["WebhookReceived"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "security.threat_feed_deleted": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A threat feed was deleted. */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The HMAC-SHA-256 of the body in hexadecimal. Its key is the signing secret as displayed, with `whsec_`. The timestamp is not signed; prefer `webhook-signature`. */
+                    "X-Service-Signature": components["parameters"]["WebhookSignature"];
+                    /** @description The time of the attempt, in Unix seconds. Refuse a request that is older than 5 minutes. */
+                    "X-Service-Timestamp": components["parameters"]["WebhookTimestamp"];
+                    /** @description As `X-Service-Signature`, by the previous secret, while it is valid after a rotation. */
+                    "X-Service-Signature-Previous"?: components["parameters"]["WebhookSignaturePrevious"];
+                    /** @description The `event_id` of the body (Standard Webhooks). */
+                    "webhook-id": components["parameters"]["StandardWebhookId"];
+                    /** @description As `X-Service-Timestamp` (Standard Webhooks). */
+                    "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
+                    /**
+                     * @description `v1,` and the HMAC-SHA-256, in base64, of `webhook-id`, `webhook-timestamp` and the body,
+                     *     joined by periods (Standard Webhooks). Its key is the part of the signing secret after
+                     *     `whsec_`, decoded from base64. After a rotation there are two, separated by a space, while
+                     *     the previous secret is valid.
+                     */
+                    "webhook-signature": components["parameters"]["StandardWebhookSignature"];
+                    /** @description The `event_type` of the body. */
+                    "X-Service-Event": components["parameters"]["WebhookEvent"];
+                    /** @description The id of the delivery, equal in all of its attempts. A replay is another delivery. */
+                    "X-Service-Delivery": components["parameters"]["WebhookDelivery"];
+                    /** @description The number of the attempt. */
+                    "X-Service-Attempt": components["parameters"]["WebhookAttempt"];
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    /**
+                     * @example {
+                     *       "event_id": "evt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *       "event_type": "security.threat_feed_deleted",
+                     *       "api_version": "v1",
+                     *       "occurred_at": "2026-11-20T19:27:00.123Z",
+                     *       "sequence": 7,
+                     *       "tenant": {
+                     *         "id": "tnt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *         "slug": "acme"
+                     *       },
+                     *       "actor": {
+                     *         "type": "user",
+                     *         "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                     *       },
+                     *       "data": {
+                     *         "feed": {
+                     *           "id": "thf_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *           "name": "Spamhaus DROP",
+                     *           "kind": "address",
+                     *           "source": "url",
+                     *           "url": "https://www.spamhaus.org/drop/drop.txt",
+                     *           "mode": "refuse",
+                     *           "enabled": true,
+                     *           "refresh_interval_s": 21600,
+                     *           "entries": 1453,
+                     *           "bad_lines": 0,
+                     *           "first_bad_lines": [],
+                     *           "listed_at": "2026-11-20T19:27:00.123Z",
+                     *           "checked_at": "2026-11-20T19:27:00.123Z",
+                     *           "failing_since": null,
+                     *           "failure": null,
+                     *           "created_at": "2026-11-20T19:27:00.123Z",
+                     *           "updated_at": "2026-11-20T19:27:00.123Z"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EventEnvelope"] & {
+                        /** @constant */
+                        event_type?: "security.threat_feed_deleted";
+                        data?: components["schemas"]["EventThreatFeed"] | components["schemas"]["EventTruncated"];
+                    };
+                };
+            };
+            responses: {
+                "2XX": components["responses"]["WebhookReceived"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "security.threat_feed_failing": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** The list of a threat feed cannot be fetched any more. */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The HMAC-SHA-256 of the body in hexadecimal. Its key is the signing secret as displayed, with `whsec_`. The timestamp is not signed; prefer `webhook-signature`. */
+                    "X-Service-Signature": components["parameters"]["WebhookSignature"];
+                    /** @description The time of the attempt, in Unix seconds. Refuse a request that is older than 5 minutes. */
+                    "X-Service-Timestamp": components["parameters"]["WebhookTimestamp"];
+                    /** @description As `X-Service-Signature`, by the previous secret, while it is valid after a rotation. */
+                    "X-Service-Signature-Previous"?: components["parameters"]["WebhookSignaturePrevious"];
+                    /** @description The `event_id` of the body (Standard Webhooks). */
+                    "webhook-id": components["parameters"]["StandardWebhookId"];
+                    /** @description As `X-Service-Timestamp` (Standard Webhooks). */
+                    "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
+                    /**
+                     * @description `v1,` and the HMAC-SHA-256, in base64, of `webhook-id`, `webhook-timestamp` and the body,
+                     *     joined by periods (Standard Webhooks). Its key is the part of the signing secret after
+                     *     `whsec_`, decoded from base64. After a rotation there are two, separated by a space, while
+                     *     the previous secret is valid.
+                     */
+                    "webhook-signature": components["parameters"]["StandardWebhookSignature"];
+                    /** @description The `event_type` of the body. */
+                    "X-Service-Event": components["parameters"]["WebhookEvent"];
+                    /** @description The id of the delivery, equal in all of its attempts. A replay is another delivery. */
+                    "X-Service-Delivery": components["parameters"]["WebhookDelivery"];
+                    /** @description The number of the attempt. */
+                    "X-Service-Attempt": components["parameters"]["WebhookAttempt"];
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    /**
+                     * @example {
+                     *       "event_id": "evt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *       "event_type": "security.threat_feed_failing",
+                     *       "api_version": "v1",
+                     *       "occurred_at": "2026-11-20T19:27:00.123Z",
+                     *       "sequence": 7,
+                     *       "tenant": {
+                     *         "id": "tnt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *         "slug": "acme"
+                     *       },
+                     *       "actor": null,
+                     *       "data": {
+                     *         "feed": {
+                     *           "id": "thf_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *           "name": "Spamhaus DROP",
+                     *           "kind": "address",
+                     *           "source": "url",
+                     *           "url": "https://www.spamhaus.org/drop/drop.txt",
+                     *           "mode": "refuse",
+                     *           "enabled": true,
+                     *           "refresh_interval_s": 21600,
+                     *           "entries": 1453,
+                     *           "bad_lines": 0,
+                     *           "first_bad_lines": [],
+                     *           "listed_at": "2026-11-20T19:27:00.123Z",
+                     *           "checked_at": "2026-11-20T19:27:00.123Z",
+                     *           "failing_since": "2026-11-20T20:27:00.123Z",
+                     *           "failure": "the host took too long to answer",
+                     *           "created_at": "2026-11-20T19:27:00.123Z",
+                     *           "updated_at": "2026-11-20T19:27:00.123Z"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EventEnvelope"] & {
+                        /** @constant */
+                        event_type?: "security.threat_feed_failing";
+                        data?: components["schemas"]["EventThreatFeed"] | components["schemas"]["EventTruncated"];
+                    };
+                };
+            };
+            responses: {
+                "2XX": components["responses"]["WebhookReceived"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "test.ping": {
         parameters: {
             query?: never;
@@ -14987,6 +15604,95 @@ export interface components {
         AuditEventList: {
             data: components["schemas"]["AuditEvent"][];
             meta: components["schemas"]["ListMeta"];
+        };
+        ThreatFeed: {
+            id: string;
+            name: string;
+            /**
+             * @description `address`: IP addresses and networks. `mail_domain`: domains of e-mail addresses, with their subdomains.
+             * @enum {string}
+             */
+            kind: "address" | "mail_domain";
+            /** @enum {string} */
+            source: "url" | "upload";
+            /** @description Null: entries are uploaded. */
+            url: string | null;
+            /**
+             * @description What a match does: `log`: only the event `security.threat_matched`. `refuse`: the sign-in or sign-up is refused, too.
+             * @enum {string}
+             */
+            mode: "log" | "refuse";
+            /** @description Whether sign-ins and sign-ups are compared with the list, and it is fetched. */
+            enabled: boolean;
+            /** @description Seconds between fetches. Null: entries are uploaded. */
+            refresh_interval_s: number | null;
+            /** @description The number of entries in the list. */
+            entries: number;
+            /** @description The number of lines of the list that are no entries, and were left out. */
+            bad_lines: number;
+            /** @description The numbers of the first of them, at most 10. */
+            first_bad_lines: number[];
+            /** @description When the list was last fetched, found to be as it was, or uploaded. Null: there is none yet. */
+            listed_at: components["schemas"]["Timestamp"] | null;
+            /** @description When it was last tried to fetch the list. */
+            checked_at: components["schemas"]["Timestamp"] | null;
+            /** @description Since when the list cannot be fetched. The last good list stays. Null: it can be. */
+            failing_since: components["schemas"]["Timestamp"] | null;
+            /** @description Why the list could not be fetched; null: it could. */
+            failure: string | null;
+            created_at: components["schemas"]["Timestamp"];
+            updated_at: components["schemas"]["Timestamp"];
+        };
+        ThreatFeedInput: {
+            /** @description One line of at most 100 bytes. */
+            name: string;
+            /** @enum {string} */
+            kind: "address" | "mail_domain";
+            /** @enum {string} */
+            source: "url" | "upload";
+            /** @description Of a feed with the source `url`: https, at most 2,048 bytes. It can be read by all who can read the feed and is part of events, so it must have no secret. */
+            url?: string | null;
+            /** @enum {string} */
+            mode: "log" | "refuse";
+            /** @default true */
+            enabled?: boolean;
+            /** @description Of a feed with the source `url`: 900 to 604,800 seconds; 21,600 by default. */
+            refresh_interval_s?: number | null;
+        };
+        ThreatFeedPatch: {
+            /** @description One line of at most 100 bytes. */
+            name?: string;
+            /** @description Of a feed with the source `url`. */
+            url?: string;
+            /** @enum {string} */
+            mode?: "log" | "refuse";
+            enabled?: boolean;
+            /** @description Of a feed with the source `url`: 900 to 604,800 seconds; null: 21,600. */
+            refresh_interval_s?: number | null;
+            id?: components["schemas"]["Immutable"];
+            kind?: components["schemas"]["Immutable"];
+            source?: components["schemas"]["Immutable"];
+            entries?: components["schemas"]["Immutable"];
+            created_at?: components["schemas"]["Immutable"];
+        };
+        /** @description An entry on each line. */
+        ThreatFeedEntries: string;
+        ThreatFeedRead: {
+            data: components["schemas"]["ThreatFeed"];
+            meta: components["schemas"]["Meta"];
+        };
+        ThreatFeedList: {
+            data: components["schemas"]["ThreatFeed"][];
+            meta: components["schemas"]["ListMeta"];
+        };
+        ThreatLookup: {
+            data: {
+                value: string;
+                matched: boolean;
+                /** @description The most specific entry that matches; null: none does. */
+                entry: string | null;
+            };
+            meta: components["schemas"]["Meta"];
         };
         BreachIncidentActor: {
             /** @enum {string} */
@@ -17570,6 +18276,40 @@ export interface components {
                 subject: string;
             };
         };
+        EventThreatMatched: {
+            feed: {
+                id: string;
+                name: string;
+                /** @enum {string} */
+                kind: "address" | "mail_domain";
+            };
+            /** @description The entry of the feed that matched. */
+            entry: string;
+            /**
+             * @description The mode of the feed.
+             * @enum {string}
+             */
+            mode: "log" | "refuse";
+            /**
+             * @description `refused`: by this feed or another one.
+             * @enum {string}
+             */
+            outcome: "allowed" | "refused";
+            /** @enum {string} */
+            during: "sign_in" | "sign_up";
+            /** @description Null: a sign-up. */
+            user: {
+                id: string;
+                email: string;
+            } | null;
+        };
+        EventThreatFeed: {
+            feed: components["schemas"]["ThreatFeed"];
+        };
+        EventThreatFeedChanged: {
+            feed: components["schemas"]["ThreatFeed"];
+            changes: components["schemas"]["EventChanges"];
+        };
         EventTrustedIssuerRef: {
             id: string;
             issuer: string;
@@ -18686,6 +19426,11 @@ export interface components {
          * @example brc_k3q7v2m5x4r6t2w7a2c3d4e5f6
          */
         IncidentInPath: string;
+        /**
+         * @description The threat feed's id.
+         * @example thf_k3q7v2m5x4r6t2w7a2c3d4e5f6
+         */
+        ThreatFeedInPath: string;
         /**
          * @description The trusted issuer's id.
          * @example iss_k3q7v2m5x4r6t2w7a2c3d4e5f6
@@ -27588,6 +28333,358 @@ export interface operations {
                     "application/json": components["schemas"]["AuditEventRead"];
                 };
             };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listThreatFeeds: {
+        parameters: {
+            query?: {
+                /** @description Opaque; `meta.next_cursor` of the page before. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description How many items a page has at most. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of feeds. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ThreatFeedList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createThreatFeed: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Disposable addresses",
+                 *       "kind": "mail_domain",
+                 *       "source": "upload",
+                 *       "mode": "log"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ThreatFeedInput"];
+            };
+        };
+        responses: {
+            /** @description The feed was created. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ThreatFeedRead"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getThreatFeed: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The threat feed's id.
+                 * @example thf_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                feed_id: components["parameters"]["ThreatFeedInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The feed. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ThreatFeedRead"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    deleteThreatFeed: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The threat feed's id.
+                 * @example thf_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                feed_id: components["parameters"]["ThreatFeedInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: components["responses"]["Deleted"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    patchThreatFeed: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The threat feed's id.
+                 * @example thf_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                feed_id: components["parameters"]["ThreatFeedInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "mode": "refuse"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ThreatFeedPatch"];
+            };
+        };
+        responses: {
+            /** @description The feed as it is now. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ThreatFeedRead"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    putThreatFeedEntries: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The threat feed's id.
+                 * @example thf_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                feed_id: components["parameters"]["ThreatFeedInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example 203.0.113.0/24 ; example */
+                "text/plain": components["schemas"]["ThreatFeedEntries"];
+            };
+        };
+        responses: {
+            /** @description The feed with its new list. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ThreatFeedRead"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    refreshThreatFeed: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The threat feed's id.
+                 * @example thf_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                feed_id: components["parameters"]["ThreatFeedInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The list will be fetched. */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ThreatFeedRead"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    lookUpThreat: {
+        parameters: {
+            query: {
+                /**
+                 * @description An IP address, or a domain or e-mail address.
+                 * @example 203.0.113.7
+                 */
+                value: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The threat feed's id.
+                 * @example thf_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                feed_id: components["parameters"]["ThreatFeedInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Whether the feed has it. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ThreatLookup"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
