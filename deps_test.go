@@ -108,7 +108,7 @@ const order = `
 	identity/incident, api/web < api/incidents;
 	identity/threat, api/web < api/threatfeeds;
 	api/inprocess, api/web < api/pages;
-	client, api/inprocess, api/web, identity/session < api/console;
+	client, api/inprocess, api/web, identity/authn < api/console;
 	api/openapi, webhooks < api/webhooks;
 	api/web, identity/authn, identity/userimport < api/profile;
 	api/web, identity/scim < api/scim;

@@ -139,6 +139,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"pages_and_messages_speak_the_language_of_the_user":        languages,
 	"the_console_is_closed_to_others":                          consoleIsClosed,
 	"a_form_of_the_console_acts_once":                          consoleActsOnce,
+	"delicate_forms_of_the_console_require_a_recent_factor":    delicateForms,
 	"the_console_of_the_control_plane_is_closed_to_others":     controlConsoleIsClosed,
 	"the_audit_log_is_read_by_filter":                          auditEvents,
 	"the_console_explains_every_decision":                      consoleExplains,

@@ -33,6 +33,7 @@ func consoleIsClosed(t *testing.T, w *world, c *client) {
 	c.want(t, 200, "", "PATCH", "/api/v1/users/"+ann, object{"name": xss})
 	signed := signIn(t, c, "ann@example.com", secret, "complete").data()
 	token := signed["session_token"].(string)
+	steppedUp(t, c.with(token))
 	get := func(target, token string) shown { return c.visit(t, "GET", target, asBrowser(token), nil) }
 	signInFirst := func(what string, p shown, target string) {
 		t.Helper()
@@ -194,6 +195,7 @@ func consoleIsClosed(t *testing.T, w *world, c *client) {
 	c.want(t, 200, "", "POST", "/api/v1/users/"+ann+"/disable", nil)
 	signInFirst("a disabled user", get("/console", token), "/console")
 	c.want(t, 200, "", "POST", "/api/v1/users/"+ann+"/enable", nil)
+	c.want(t, 200, "", "PATCH", "/api/v1/settings", object{"mfa_policy": object{"mode": "off"}})
 	token = signIn(t, c, "ann@example.com", secret, "complete").data()["session_token"].(string)
 	equal(t, "in", get("/console", token).status, 200)
 	c.with(token).want(t, 204, "", "POST", authPath+"/logout", nil)
@@ -201,7 +203,8 @@ func consoleIsClosed(t *testing.T, w *world, c *client) {
 
 	// A second factor that the tenant requires comes first.
 	c.want(t, 200, "", "PATCH", "/api/v1/settings", object{"mfa_policy": object{"mode": "required"}})
-	p = c.visit(t, "POST", "/auth/sign-in", nil, url.Values{"email": {"ann@example.com"}, "password": {secret}, "next": {"/console"}})
+	member(t, c, "dora@example.com")
+	p = c.visit(t, "POST", "/auth/sign-in", nil, url.Values{"email": {"dora@example.com"}, "password": {secret}, "next": {"/console"}})
 	equal(t, "enrol", get("/console", cookieOf(p)).header.Get("Location"), "/account/security?done=enrol&next=%2Fconsole")
 }
 
@@ -214,7 +217,7 @@ func consoleActsOnce(t *testing.T, _ *world, c *client) {
 		c.want(t, 201, "", "POST", "/api/v1/groups/"+group+"/members", object{"user_id": user})
 	}
 	for _, email := range []string{"ann@example.com", "bob@example.com"} {
-		sessions = append(sessions, signIn(t, c, email, secret, "complete").data()["session_token"].(string))
+		sessions = append(sessions, steppedUp(t, signedIn(t, c, email)).token)
 	}
 	shownSecret := regexp.MustCompile(`<pre id="secret" tabindex="0">(cs_[^<]+)</pre>`)
 	const page = "/console/applications/new?type=server"

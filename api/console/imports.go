@@ -26,7 +26,11 @@ func (v *visit) showImports(wrong *fault) error {
 	if err != nil {
 		return err
 	}
-	data := object{"Imports": a.Data, "Write": v.may("users:write"), "Action": importAction, "Page": importsPage}
+	confirm, err := v.confirmation()
+	if err != nil {
+		return err
+	}
+	data := object{"Imports": a.Data, "Write": v.may("users:write"), "Action": importAction, "Page": importsPage, "Confirm": confirm}
 	v.paged(data, a.Meta, importsPage)
 	if v.may("users:write") {
 		v.calls = append(v.calls, call{http.MethodPost, importsPath, file{"users.ndjson", "application/x-ndjson"}})

@@ -119,8 +119,12 @@ func (v *visit) threatWith(wrong *fault) error {
 	if err != nil {
 		return err
 	}
+	confirm, err := v.confirmation()
+	if err != nil {
+		return err
+	}
 	data := object{
-		"Feed": feed, "Own": own, "Write": v.may("settings:write"), "Page": v.threatPage(), "Upload": strings.Replace(threatUpload, "{feed_id}", url.PathEscape(v.variable("feed_id")), 1),
+		"Confirm": confirm, "Feed": feed, "Own": own, "Write": v.may("settings:write"), "Page": v.threatPage(), "Upload": strings.Replace(threatUpload, "{feed_id}", url.PathEscape(v.variable("feed_id")), 1),
 		"Value": v.form("value"),
 	}
 	if value := strings.TrimSpace(v.form("value")); value != "" && wrong == nil {

@@ -27,6 +27,8 @@ func TestConsoleSecurity(t *testing.T) {
 	b.fill("email", c.Admin.Email, "password", c.Admin.Password)
 	b.press("Sign in")
 	b.at("/console/security", "Security")
+	t.Run("Second factor", func(t *testing.T) { proveFirst(b.in(t), server, c) })
+	server.confirm(t)
 
 	t.Run("Policies", func(t *testing.T) { setPolicies(b.in(t), server, c) })
 	t.Run("Keys", func(t *testing.T) { replaceSigned(b.in(t), server, c) })
@@ -427,4 +429,33 @@ func compareThreats(b inspector, server *running, c credentials) {
 	b.at(at+"/delete", "Delete </td><b>Hostile?")
 	b.send("Delete")
 	b.says("Threat feed deleted.")
+}
+
+// proveFirst adds a second factor in another tab, as a form asks, and then continues the form.
+func proveFirst(b inspector, server *running, c credentials) {
+	b.Helper()
+	const page = "/console/security/policies"
+	read := func() any {
+		return server.call(b.T, c, "GET", "settings", "", 200)["session"].(map[string]any)["idle_s"]
+	}
+	b.open(page)
+	b.put("session/idle_s", "5400")
+	b.send("Save sessions")
+	b.at(page+"/sessions", "Confirm that it is you")
+	if got := read(); got == 5400.0 {
+		b.Error("saved before the proof")
+	}
+	if got := ask(b.browser, chromedp.Evaluate[string](`document.querySelector("main li a").target`)); got != "_blank" {
+		b.Errorf("the proof replaces what was typed: target %q", got)
+	}
+	server.confirm(b.T)
+	b.send("Continue")
+	b.says("Saved.")
+	if got := read(); got != 5400.0 {
+		b.Errorf("saved: %v", got)
+	}
+	b.open("/console/confirmed")
+	b.at("/console/confirmed", "Confirmed")
+	server.call(b.T, c, "PATCH", "settings", `{"session":{"idle_s":86400}}`, 200)
+	b.open("/console/security")
 }
