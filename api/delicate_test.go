@@ -6,9 +6,13 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"stonetown/api/console"
+	"stonetown/api/web"
 )
 
 // steppedUp adds a passkey to the user of a session, which raises it to AAL 2.
@@ -27,6 +31,17 @@ func keptFields(page, action string) url.Values {
 		fields.Add(html.UnescapeString(m[1]), html.UnescapeString(m[2]))
 	}
 	return fields
+}
+
+// served returns the routes of a console.
+func served(t testing.TB) func(map[string]map[string]http.Handler, error) map[string]map[string]http.Handler {
+	return func(routes map[string]map[string]http.Handler, err error) map[string]map[string]http.Handler {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return routes
+	}
 }
 
 // delicateForms: the session of an administrator is not enough for delicate forms. What was typed is
@@ -80,6 +95,53 @@ func delicateForms(t *testing.T, w *world, c *client) {
 	equal(t, "a file", []any{p.status, p.header.Get("Location"), len(c.want(t, 200, "", "GET", importPath, nil).list())}, []any{303, "/account/step-up?next=%2Fconsole%2Fusers%2Fimports%2Fupload", 0})
 	// Other forms need no proof.
 	equal(t, "an ordinary form", post("/console/users/"+ann+"/enable", url.Values{}).status, 303)
+
+	// These forms ask, and no others.
+	ask := strings.Fields(`
+		users/imports/upload groups/{} model/apply
+		applications/new applications/{}/edit applications/{}/rotate-secret applications/{}/delete applications/{}/claims/save
+		webhooks/new webhooks/{}/edit webhooks/{}/rotate-secret webhooks/{}/delete
+		incidents/{}/notify
+		connections/new connections/{}/edit connections/{}/enable connections/{}/delete connections/{}/mapping/save
+		security/issuers/new security/issuers/{}/edit security/issuers/{}/enable security/issuers/{}/delete
+		security/policies/{} security/keys/rotate security/keys/replace security/certificates/{}/rotate security/certificates/{}/replace
+		security/threat-feeds/new security/threat-feeds/{}/edit security/threat-feeds/{}/upload security/threat-feeds/{}/delete`)
+	askInControl := strings.Fields(`
+		tenants/new tenants/{}/suspend tenants/{}/decommission members/{}/edit invitations/new
+		service-accounts/new service-accounts/{}/edit service-accounts/{}/rotate-secret service-accounts/{}/delete`)
+	for n, path := range askInControl {
+		askInControl[n] = "organizations/{}/" + path
+	}
+	variable := regexp.MustCompile(`{[^}]*}`)
+	plain := func(_ web.Operation, _ web.ErrorFormat, next http.Handler) http.Handler { return next }
+	owner, _ := w.console(t, c, "owner")
+	for what, site := range map[string]struct {
+		who    *client
+		routes map[string]map[string]http.Handler
+		ask    []string
+	}{
+		"tenant":        {me, served(t)((&console.Handlers{}).Routes(plain)), ask},
+		"control plane": {owner, served(t)((&console.Handlers{}).ControlRoutes(plain)), askInControl},
+	} {
+		asked := 0
+		for path, methods := range site.routes {
+			if methods["POST"] == nil {
+				continue
+			}
+			media := "application/x-www-form-urlencoded"
+			if strings.HasSuffix(path, "/upload") {
+				media = "multipart/form-data; boundary=x"
+			}
+			p := site.who.browse(t, "POST", variable.ReplaceAllString(path, "x"), media, asBrowser(site.who.token), strings.NewReader("x=y"))
+			asks := p.status == 403 && strings.Contains(p.html, "Confirm that it is you") || strings.HasPrefix(p.header.Get("Location"), "/account/step-up?")
+			listed := slices.Contains(site.ask, variable.ReplaceAllString(strings.TrimPrefix(path, "/console/"), "{}"))
+			equal(t, what+": "+path, asks, listed)
+			if asks {
+				asked++
+			}
+		}
+		equal(t, "forms of the "+what+" that ask", asked, len(site.ask))
+	}
 
 	// With the proof, the kept form acts once.
 	steppedUp(t, me)
