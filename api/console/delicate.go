@@ -2,7 +2,9 @@ package console
 
 import (
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"stonetown/identity/authn"
@@ -196,8 +198,8 @@ type kept struct{ Name, Value string }
 // tab. It is sent again by a click, and never by itself; no value is in an address or stored.
 func (v *visit) keep() error {
 	var fields []kept
-	for name, values := range v.r.PostForm {
-		for _, value := range values {
+	for _, name := range slices.Sorted(maps.Keys(v.r.PostForm)) {
+		for _, value := range v.r.PostForm[name] {
 			fields = append(fields, kept{name, value})
 		}
 	}
