@@ -61,8 +61,8 @@ const order = `
 
 	# Modules are clients of the engine and strangers to each other. What one
 	# needs of another it declares as an interface, and cmd plugs it in.
-	internal < identity/password, identity/password/breached, identity/external, identity/factor, identity/session, identity/onetime, identity/federation/relyingparty;
-	engine/authority, identity/password, identity/password/breached, identity/external, identity/factor, identity/session, identity/onetime < identity;
+	internal < identity/password, identity/password/breached, identity/external, identity/factor, identity/session, identity/onetime, identity/threat, identity/federation/relyingparty;
+	engine/authority, identity/password, identity/password/breached, identity/external, identity/factor, identity/session, identity/onetime, identity/threat < identity;
 	identity < identity/flow, identity/userimport, identity/scim, identity/incident;
 	identity/flow < identity/authn;
 	internal/text < identity/federation/claims;
@@ -108,8 +108,9 @@ const order = `
 	oauth/workload, api/web < api/trustedissuers;
 	identity/incident, api/web < api/incidents;
 	identity/flow, api/web < api/flows;
+	identity/threat, api/web < api/threatfeeds;
 	api/inprocess, api/web < api/pages;
-	client, api/inprocess, api/web, identity/session < api/console;
+	client, api/inprocess, api/web, identity/authn < api/console;
 	api/openapi, webhooks < api/webhooks;
 	api/web, identity/authn, identity/userimport < api/profile;
 	api/web, identity/scim < api/scim;
@@ -123,7 +124,7 @@ const order = `
 	api/account, oauth, oauth/saml < api/oauth2;
 	api/openapi, controlplane/management < api/control;
 	api/pages, api/console, api/control < api/docs;
-	api/webhooks, api/federation, api/audit, api/docs, api/console, api/scopes, api/trustedissuers, api/incidents, api/flows, api/scim, api/settings, api/authzen, api/applications, api/oauth2 < api;
+	api/webhooks, api/federation, api/audit, api/docs, api/console, api/scopes, api/trustedissuers, api/incidents, api/flows, api/threatfeeds, api/scim, api/settings, api/authzen, api/applications, api/oauth2 < api;
 
 	# The composition of all packages, which the program and the tests of api open.
 	api, controlplane/management, engine/audit, tuplestore/leasenode, webhooks < server;
@@ -172,6 +173,7 @@ var apiMayNotImport = map[string][]string{
 	"api/oauth2":         {"internal/eventlog", "internal/sqldb"},
 	"api/resources":      {"internal/eventlog", "internal/sqldb"},
 	"api/scopes":         {"internal/eventlog", "internal/sqldb"},
+	"api/threatfeeds":    {"internal/eventlog", "internal/sqldb"},
 	"api/incidents":      {"internal/eventlog", "internal/sqldb"},
 	"api/trustedissuers": {"internal/eventlog", "internal/sqldb"},
 	"api/settings":       {"internal/eventlog", "internal/sqldb"},

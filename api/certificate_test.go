@@ -98,7 +98,7 @@ func certificatesInConsole(t *testing.T, c *client) {
 	ann := member(t, c, "admin@example.com")
 	group := c.want(t, 201, "", "POST", "/api/v1/groups", object{"slug": "admins", "name": "Admins", "scopes": []string{"applications:read", "applications:write"}}).data()["id"].(string)
 	c.want(t, 201, "", "POST", "/api/v1/groups/"+group+"/members", object{"user_id": ann})
-	token := signIn(t, c, "admin@example.com", secret, "complete").data()["session_token"].(string)
+	token := steppedUp(t, signedIn(t, c, "admin@example.com")).token
 	p := c.visit(t, "GET", "/console/applications/new?type=server", asBrowser(token), nil)
 	equal(t, "offered", []any{p.status, strings.Contains(p.html, ">self_signed_tls_client_auth<")}, []any{200, true})
 }

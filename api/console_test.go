@@ -31,8 +31,10 @@ func consoleIsClosed(t *testing.T, w *world, c *client) {
 	hook, _ := subscribe(t, c, "https://hooks.example.com/x", object{"name": xss, "description": xss}, "*")
 	trusted := c.want(t, 201, "", "POST", "/api/v1/trusted-issuers", object{"issuer": "https://issuer.example.com", "description": xss}).data()["id"].(string)
 	c.want(t, 200, "", "PATCH", "/api/v1/users/"+ann, object{"name": xss})
+	feed := c.want(t, 201, "", "POST", threatsPath, object{"name": xss, "kind": "address", "source": "upload", "mode": "log"}).data()["id"].(string)
 	signed := signIn(t, c, "ann@example.com", secret, "complete").data()
 	token := signed["session_token"].(string)
+	steppedUp(t, c.with(token))
 	get := func(target, token string) shown { return c.visit(t, "GET", target, asBrowser(token), nil) }
 	signInFirst := func(what string, p shown, target string) {
 		t.Helper()
@@ -71,6 +73,8 @@ func consoleIsClosed(t *testing.T, w *world, c *client) {
 		"/console/users/imports": 200, "/console/users/imports?cursor=" + url.QueryEscape(xss): 400, "/console/users/imports/upload": 200, "/console/users/imports/" + url.PathEscape(xss): 404, "/console/users/imports/job_none/cancel": 404, "/console/users/imports/job_none/errors.csv": 404,
 		"/console/security": 200, "/console/security/policies": 200, "/console/security/policies/passwords": 200, "/console/security/policies/" + url.PathEscape(xss): 200, "/console/security/keys": 200, "/console/security/keys?cursor=" + url.QueryEscape(xss): 400, "/console/security/keys/rotate": 200, "/console/security/keys/replace": 200,
 		"/console/security/certificates": 200, "/console/security/certificates?cursor=" + url.QueryEscape(xss): 400, "/console/security/certificates/identity_provider/rotate": 200, "/console/security/certificates/service_provider/replace": 200, "/console/security/certificates/" + url.PathEscape(xss) + "/replace": 404,
+		"/console/security/threat-feeds": 200, "/console/security/threat-feeds/new": 200, "/console/security/threat-feeds/" + feed: 200, "/console/security/threat-feeds/" + feed + "?value=" + url.QueryEscape(xss): 400, "/console/security/threat-feeds/" + feed + "/edit": 200, "/console/security/threat-feeds/" + feed + "/delete": 200,
+		"/console/security/threat-feeds/" + url.PathEscape(xss): 404, "/console/security/threat-feeds/" + url.PathEscape(xss) + "/delete": 404, "/console/confirmed": 200,
 		"/console/security/issuers": 200, "/console/security/issuers/new": 200, "/console/security/issuers/new?preset=" + url.QueryEscape(xss): 200, "/console/security/issuers/new?preset=kubernetes": 200, "/console/security/issuers/" + trusted: 200, "/console/security/issuers/" + trusted + "/edit": 200, "/console/security/issuers/" + trusted + "/disable": 200,
 		"/console/security/issuers/" + trusted + "/delete": 200, "/console/security/issuers/" + url.PathEscape(xss): 404, "/console/security/issuers/" + url.PathEscape(xss) + "/delete": 404,
 		"/console/model": 200, "/console/model?text=" + url.QueryEscape(xss) + "&renames=" + url.QueryEscape(xss) + "&questions=" + url.QueryEscape(xss) + "&revision=" + url.QueryEscape(xss): 200, "/console/model/apply": 200,
@@ -184,6 +188,7 @@ func consoleIsClosed(t *testing.T, w *world, c *client) {
 	for _, target := range []string{
 		"/console/users/" + bob, "/console/applications/" + app, "/console/webhooks/" + hook,
 		"/console/security/policies", "/console/security/keys", "/console/security/certificates", "/console/security/issuers", "/console/security/issuers/" + trusted,
+		"/console/security/threat-feeds", "/console/security/threat-feeds/" + feed,
 	} {
 		if p := get(target, token); p.status != 200 || strings.Contains(p.html, `method="post"`) || strings.Contains(p.html, "/disable") || strings.Contains(p.html, `class="button`) {
 			t.Errorf("a page offers what the person may not do: %d\n%s", p.status, p.html)
@@ -194,6 +199,7 @@ func consoleIsClosed(t *testing.T, w *world, c *client) {
 	c.want(t, 200, "", "POST", "/api/v1/users/"+ann+"/disable", nil)
 	signInFirst("a disabled user", get("/console", token), "/console")
 	c.want(t, 200, "", "POST", "/api/v1/users/"+ann+"/enable", nil)
+	c.want(t, 200, "", "PATCH", "/api/v1/settings", object{"mfa_policy": object{"mode": "off"}})
 	token = signIn(t, c, "ann@example.com", secret, "complete").data()["session_token"].(string)
 	equal(t, "in", get("/console", token).status, 200)
 	c.with(token).want(t, 204, "", "POST", authPath+"/logout", nil)
@@ -201,7 +207,8 @@ func consoleIsClosed(t *testing.T, w *world, c *client) {
 
 	// A second factor that the tenant requires comes first.
 	c.want(t, 200, "", "PATCH", "/api/v1/settings", object{"mfa_policy": object{"mode": "required"}})
-	p = c.visit(t, "POST", "/auth/sign-in", nil, url.Values{"email": {"ann@example.com"}, "password": {secret}, "next": {"/console"}})
+	member(t, c, "dora@example.com")
+	p = c.visit(t, "POST", "/auth/sign-in", nil, url.Values{"email": {"dora@example.com"}, "password": {secret}, "next": {"/console"}})
 	equal(t, "enrol", get("/console", cookieOf(p)).header.Get("Location"), "/account/security?done=enrol&next=%2Fconsole")
 }
 
@@ -214,7 +221,7 @@ func consoleActsOnce(t *testing.T, _ *world, c *client) {
 		c.want(t, 201, "", "POST", "/api/v1/groups/"+group+"/members", object{"user_id": user})
 	}
 	for _, email := range []string{"ann@example.com", "bob@example.com"} {
-		sessions = append(sessions, signIn(t, c, email, secret, "complete").data()["session_token"].(string))
+		sessions = append(sessions, steppedUp(t, signedIn(t, c, email)).token)
 	}
 	shownSecret := regexp.MustCompile(`<pre id="secret" tabindex="0">(cs_[^<]+)</pre>`)
 	const page = "/console/applications/new?type=server"

@@ -14,6 +14,9 @@ func controlConsoleIsClosed(t *testing.T, w *world, c *client) {
 	ann, _ := w.console(t, c, "ann")
 	bob, bobs := w.console(t, c, "bob")
 	eve, _ := w.console(t, c, "eve")
+	for _, one := range []*client{ann, bob, eve} {
+		steppedUp(t, one)
+	}
 	org := organization(t, ann, c.name())
 	w.join(t, ann, org, bob, bobs, "viewer")
 	ann.want(t, 200, "", "PATCH", org, object{"name": xss})

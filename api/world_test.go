@@ -25,6 +25,7 @@ import (
 	"stonetown/identity/authn"
 	"stonetown/identity/federation"
 	"stonetown/identity/password/breached"
+	"stonetown/identity/threat"
 	"stonetown/internal/geo"
 	"stonetown/internal/notify"
 	"stonetown/internal/outbound"
@@ -53,6 +54,7 @@ type world struct {
 	org         string
 	authn       *authn.Service
 	connections *federation.Registry
+	threats     *threat.Feeds
 	mailbox     mailbox
 	ranges      ranges
 	t           testing.TB
@@ -202,7 +204,7 @@ func newWorldOn(t testing.TB, database sqldb.Config, change func(*api.Config), c
 	w.quiet = func() { stop(); background.Wait() }
 	t.Cleanup(w.quiet)
 
-	w.engine, w.oauth, w.authn, w.connections = s.Engine, s.OAuth, s.Authn, s.Connections
+	w.engine, w.oauth, w.authn, w.connections, w.threats = s.Engine, s.OAuth, s.Authn, s.Connections, s.Threats
 	w.tenants = s.Organizations
 	w.config = s.API
 	w.config.GeoIP = geo.None{}

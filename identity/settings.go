@@ -27,6 +27,10 @@ type Settings struct {
 	// SignInFlow is the number of the active version of the sign-in flow; 0: there is none. Package
 	// flow changes it.
 	SignInFlow int `json:"sign_in_flow,omitzero"`
+
+	// ThreatRevision increases with each change of the threat feeds; 0: there were none. It is read
+	// with the settings and not changed with them.
+	ThreatRevision int64 `json:"-"`
 }
 
 // MFAPolicy is the policy of second factors.
@@ -109,10 +113,18 @@ func (d *Directory) UpdateSettings(ctx context.Context, tx *sqldb.Tx, tenantID s
 	return before, after, nil
 }
 
+// ThreatFeedsChanged queues that the threat feeds of a tenant have changed: see
+// [Settings.ThreatRevision]. Settings that are not stored are those of [DefaultSettings].
+func (d *Directory) ThreatFeedsChanged(b *sqldb.Batch, tenantID string) {
+	b.Queue(`
+		INSERT INTO identity_settings (tenant_id, settings, threat_revision) VALUES ($1, '{}', 1)
+		ON CONFLICT (tenant_id) DO UPDATE SET threat_revision = identity_settings.threat_revision + 1`, []any{tenantID}, nil)
+}
+
 func selectSettings(ctx context.Context, from reader, tenantID string) (Settings, error) {
 	s := DefaultSettings()
 	var text string
-	err := from.QueryRow(ctx, `SELECT settings FROM identity_settings WHERE tenant_id = $1`, tenantID).Scan(&text)
+	err := from.QueryRow(ctx, `SELECT settings, threat_revision FROM identity_settings WHERE tenant_id = $1`, tenantID).Scan(&text, &s.ThreatRevision)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return s, nil
 	}

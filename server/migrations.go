@@ -15,6 +15,7 @@ import (
 	"stonetown/identity/incident"
 	"stonetown/identity/onetime"
 	"stonetown/identity/session"
+	"stonetown/identity/threat"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/idempotency"
 	"stonetown/internal/jobs"
@@ -43,6 +44,7 @@ func migrations() []sqldb.Migrations {
 		onetime.Migrations(),
 		factor.Migrations(),
 		external.Migrations(),
+		threat.Migrations(),
 		federation.Migrations(),
 		signin.Migrations(),
 		authn.Migrations(),

@@ -41,6 +41,7 @@ import (
 	"stonetown/identity/password/breached"
 	"stonetown/identity/scim"
 	"stonetown/identity/session"
+	"stonetown/identity/threat"
 	"stonetown/identity/userimport"
 	"stonetown/internal/auditlog"
 	"stonetown/internal/eventlog"
@@ -181,6 +182,7 @@ type Server struct {
 	Webhooks      *webhooks.Service
 	Incidents     *incident.Registry
 	Flows         *flow.Registry
+	Threats       *threat.Feeds
 	Management    *management.Service
 
 	BreachedPasswords breached.List
@@ -301,9 +303,10 @@ func (s *Server) compose(c Config) (err error) {
 	if err != nil {
 		return err
 	}
+	s.Threats = threat.New(threat.Config{DB: s.DB, Jobs: s.Jobs, Outbound: c.Outbound, Changed: s.Users.ThreatFeedsChanged, Clock: c.Clock, Logger: c.Logger})
 	s.Authn, err = authn.New(authn.Config{
 		DB: s.DB, Seal: sealer, Users: s.Users, Jobs: s.Jobs, Mail: c.Mail, Texts: c.Texts, Tenants: tenants{s.Organizations}, Flows: s.Flows,
-		GeoIP: c.GeoIP, Limits: limits, Clock: c.Clock, Pace: c.Pace, Logger: c.Logger,
+		GeoIP: c.GeoIP, Limits: limits, Threats: s.Threats, Clock: c.Clock, Pace: c.Pace, Logger: c.Logger,
 	})
 	if err != nil {
 		return err
@@ -376,6 +379,7 @@ func (s *Server) compose(c Config) (err error) {
 		Audit:           &auditlog.Reader{Log: events},
 		Incidents:       s.Incidents,
 		Flows:           s.Flows,
+		Threats:         s.Threats,
 		ControlURL:      c.ControlURL,
 		Organizations:   s.Management,
 		CursorKey:       c.MasterKey.Derive("cursors"),
@@ -395,7 +399,7 @@ func (s *Server) compose(c Config) (err error) {
 		},
 	}
 	s.loops = []func(context.Context){
-		masterkey.Rotation{DB: s.DB, Key: sealer, Logger: c.Logger}.Run, keys.Run, limits.Run, events.Run, samlKeys.Run, s.Leases.Run, s.store.Run, s.Authn.Run, importer.Run, s.Jobs.Run, s.Connections.Run, signIns.Run, s.Webhooks.Run, s.Organizations.Run, s.Management.Run,
+		masterkey.Rotation{DB: s.DB, Key: sealer, Logger: c.Logger}.Run, keys.Run, limits.Run, events.Run, samlKeys.Run, s.Leases.Run, s.store.Run, s.Authn.Run, s.Threats.Run, importer.Run, s.Jobs.Run, s.Connections.Run, signIns.Run, s.Webhooks.Run, s.Organizations.Run, s.Management.Run,
 		func(ctx context.Context) { s.OAuth.Run(ctx, c.Logger) },
 	}
 	return nil

@@ -56,6 +56,8 @@ func translate(err error) *web.Error {
 		return &web.Error{Status: http.StatusUnauthorized, Code: "invalid_credentials", Message: authn.ErrCredentials.Error()}
 	case errors.Is(err, authn.ErrDisabled):
 		return &web.Error{Status: http.StatusForbidden, Code: "user_disabled", Message: authn.ErrDisabled.Error()}
+	case errors.Is(err, authn.ErrThreat):
+		return &web.Error{Status: http.StatusForbidden, Code: "permission_denied", Message: authn.ErrThreat.Error(), Details: web.Details{"required_scope": nil, "reason": "threat_feed"}}
 	case errors.Is(err, authn.ErrSignUpClosed):
 		return &web.Error{Status: http.StatusForbidden, Code: "permission_denied", Message: authn.ErrSignUpClosed.Error(), Details: web.Details{"required_scope": nil}}
 	case errors.Is(err, authn.ErrToken):

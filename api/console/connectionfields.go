@@ -51,6 +51,18 @@ var newConnectionFields = append([]section{{"Address", []field{
 	{Name: "slug", Label: "Slug", Kind: asText, Required: true, Hint: "A part of the URLs of the connection: small letters, digits and hyphens. It cannot be changed."},
 }}}, connectionFields...)
 
+// secretFields are the names of fields whose values are never shown.
+var secretFields = func() (names []string) {
+	for _, s := range connectionFields {
+		for _, f := range s.Fields {
+			if f.Kind == asSecret || f.Kind == asSecretArea {
+				names = append(names, f.Name)
+			}
+		}
+	}
+	return names
+}()
+
 // newConnectionFlags are the flags that a new connection has unless it is said otherwise, and
 // newConnectionDefaults what its form shows.
 var (

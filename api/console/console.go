@@ -12,7 +12,8 @@
 // browser nor a stolen page can use it, and a right that is withdrawn is gone with the next page.
 // A sign-out ends the session, and nothing else is there to end.
 //
-// The scopes decide what a page offers (rights.go). They protect nothing: the operations do.
+// The scopes decide what a page offers (rights.go). They protect nothing: the operations do. A delicate
+// form needs a recent second factor besides (delicate.go).
 //
 // The console of the control plane, in which members of organisations work, has the same frame
 // (control.go). Its operations accept the session, and permissions have the place of scopes.
@@ -26,8 +27,10 @@ import (
 	"io/fs"
 	"net/http"
 	"strings"
+	"time"
 
 	"stonetown/api/web"
+	"stonetown/identity/authn"
 	"stonetown/identity/session"
 	"stonetown/internal/ratelimit"
 	"stonetown/oauth/protocol"
@@ -50,6 +53,10 @@ const (
 type Sessions interface {
 	// ByToken fails with [session.ErrEnded].
 	ByToken(ctx context.Context, tenantID, token string) (session.Session, error)
+	// SteppedUp reports whether a second factor was proved recently.
+	SteppedUp(secondFactor time.Time) bool
+	// WayToAAL2 returns the way in which a user can prove one.
+	WayToAAL2(ctx context.Context, tenantID, userID string) (authn.Way, error)
 }
 
 // Tokens issues access tokens.
@@ -96,6 +103,7 @@ type site struct {
 func (h *Handlers) Routes(wrap wrap) (map[string]map[string]http.Handler, error) {
 	return h.routes(wrap, &site{enter: (*visit).enter, areas: (*visit).areas}, map[string]map[string]page{
 		home:                                 {"GET": overview},
+		confirmedPage:                        {"GET": confirmedInTab},
 		searchPage:                           {"GET": search},
 		usersPage:                            {"GET": users},
 		importsPage:                          {"GET": imports},
@@ -196,6 +204,13 @@ func (h *Handlers) Routes(wrap wrap) (map[string]map[string]http.Handler, error)
 		certificatesPage:                     {"GET": certificates},
 		certificatesPage + "/{use}/rotate":   {"GET": rotateCertificateForm, "POST": rotateCertificate},
 		certificatesPage + "/{use}/replace":  {"GET": replaceCertificateForm, "POST": replaceCertificateNow},
+		threatsPage:                          {"GET": threats},
+		threatsPage + "/new":                 {"GET": newThreatForm, "POST": createThreat},
+		threatsPage + "/{feed_id}":           {"GET": threat},
+		threatsPage + "/{feed_id}/edit":      {"GET": editThreatForm, "POST": editThreat},
+		threatsPage + "/{feed_id}/refresh":   {"GET": threat, "POST": refreshThreat},
+		threatUpload:                         {"GET": threat, "POST": uploadThreat},
+		threatsPage + "/{feed_id}/delete":    {"GET": deleteThreatForm, "POST": deleteThreat},
 		issuersPage:                          {"GET": issuers},
 		issuersPage + "/new":                 {"GET": newIssuerForm, "POST": createIssuer},
 		issuersPage + "/{issuer_id}":         {"GET": issuer},
@@ -220,16 +235,19 @@ func (h *Handlers) routes(wrap wrap, of *site, pages map[string]map[string]page)
 		for method, p := range methods {
 			op := web.Operation{ID: "console " + path, Method: method, Path: path, Page: true, Effects: true, RateLimit: ratelimit.None}
 			if method == http.MethodPost {
+				if delicate[path] == 0 && !ordinary[path] {
+					return nil, fmt.Errorf("console: the form of %s is neither delicate nor ordinary", path)
+				}
 				op.MediaType = "application/x-www-form-urlencoded"
 			}
 			limit := maxForm
-			if path == importAction && method == http.MethodPost {
+			if isUpload(path) && method == http.MethodPost {
 				op.MediaType, limit = "multipart/form-data", 0
 			}
 			if isPage(path, modelPage) || isPage(path, testsPage) || isPage(path, connectionsPage) {
 				limit = maxModel
 			}
-			routes[path][method] = wrap(op, web.ErrorFormat{Render: h.renderError}, h.handler(of, p, int64(limit)))
+			routes[path][method] = wrap(op, web.ErrorFormat{Render: h.renderError}, h.handler(of, path, p, int64(limit)))
 		}
 	}
 	style, err := fs.ReadFile(files, "assets/console.css")
@@ -272,9 +290,9 @@ const (
 	maxModel = 3 * web.MaxBody
 )
 
-// handler serves a page of a site to a person who has signed in and has any right. The page reads its
-// form itself if the limit of the form is 0.
-func (h *Handlers) handler(of *site, p page, limit int64) http.Handler {
+// handler serves the page of a path to a person who has signed in and has any right. The page reads
+// its form itself if the limit of the form is 0. A delicate form needs a second factor.
+func (h *Handlers) handler(of *site, path string, p page, limit int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v := &visit{handlers: h, site: of, w: w, r: r, info: web.InfoOf(r.Context())}
 		var err error
@@ -284,7 +302,11 @@ func (h *Handlers) handler(of *site, p page, limit int64) http.Handler {
 		if err == nil {
 			err = of.enter(v)
 		}
+		asked := false
 		if err == nil {
+			asked, err = v.stepUp(path)
+		}
+		if err == nil && !asked {
 			err = p(v)
 		}
 		if err != nil {

@@ -23,6 +23,7 @@ const aboutRoles = "A viewer reads. An operator also suspends and resumes tenant
 func (h *Handlers) ControlRoutes(wrap wrap) (map[string]map[string]http.Handler, error) {
 	pages := map[string]map[string]page{
 		home:                        {"GET": enterOrganization},
+		confirmedPage:               {"GET": confirmedInTab},
 		organizationsPage:           {"GET": organizations},
 		organizationsPage + "/new":  {"GET": newOrganizationForm, "POST": createOrganization},
 		organizationsPage + "/left": {"GET": organizations, "POST": leave},
@@ -63,7 +64,7 @@ func (h *Handlers) ControlRoutes(wrap wrap) (map[string]map[string]http.Handler,
 		for method, p := range methods {
 			within[method] = inOrganization(p)
 		}
-		pages[organizationsPage+"/{org_id}"+path] = within
+		pages[inOrganizations+path] = within
 	}
 	return h.routes(wrap, &site{enter: (*visit).enterControl, areas: (*visit).organizationAreas, control: true}, pages)
 }

@@ -13,8 +13,8 @@ type call struct {
 	body         any
 }
 
-// fileOfLines is a body of lines of JSON, by the name of a file.
-type fileOfLines string
+// file is a body that is in a file.
+type file struct{ name, mediaType string }
 
 // curl returns the call as a command of a POSIX shell.
 func (c call) curl(base string) string {
@@ -23,8 +23,8 @@ func (c call) curl(base string) string {
 		text += " -X " + c.method
 	}
 	text += " " + quoted(base+c.path) + ` \` + "\n" + `  -H "Authorization: Bearer $TOKEN"`
-	if file, ok := c.body.(fileOfLines); ok {
-		return text + ` -H 'Content-Type: application/x-ndjson' \` + "\n  --data-binary " + quoted("@"+string(file))
+	if f, ok := c.body.(file); ok {
+		return text + " -H " + quoted("Content-Type: "+f.mediaType) + " \\\n  --data-binary " + quoted("@"+f.name)
 	}
 	if c.body != nil {
 		var body bytes.Buffer

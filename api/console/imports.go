@@ -1,16 +1,11 @@
 package console
 
 import (
-	"bufio"
-	"context"
 	"encoding/csv"
 	"fmt"
-	"io"
-	"mime/multipart"
 	"net/http"
 	"net/url"
 	"strconv"
-	"time"
 )
 
 const (
@@ -31,10 +26,14 @@ func (v *visit) showImports(wrong *fault) error {
 	if err != nil {
 		return err
 	}
-	data := object{"Imports": a.Data, "Write": v.may("users:write"), "Action": importAction, "Page": importsPage}
+	confirm, err := v.confirmation()
+	if err != nil {
+		return err
+	}
+	data := object{"Imports": a.Data, "Write": v.may("users:write"), "Action": importAction, "Page": importsPage, "Confirm": confirm}
 	v.paged(data, a.Meta, importsPage)
 	if v.may("users:write") {
-		v.calls = append(v.calls, call{http.MethodPost, importsPath, fileOfLines("users.ndjson")})
+		v.calls = append(v.calls, call{http.MethodPost, importsPath, file{"users.ndjson", "application/x-ndjson"}})
 	}
 	if wrong != nil {
 		return v.again("imports.html", "Imports", data, wrong)
@@ -42,75 +41,34 @@ func (v *visit) showImports(wrong *fault) error {
 	return v.show("imports.html", "Imports", data)
 }
 
-// maxPart bounds a part of the form that is not the file, in bytes.
-const maxPart = 100
-
-// upload passes the file of the form to the operation that receives imports, part by part as it
-// arrives, so that it is never in memory as a whole.
+// upload passes the file of the form to the operation that receives imports.
 func upload(v *visit) error {
 	if err := v.require("users:write"); err != nil {
 		return err
 	}
-	parts, err := v.r.MultipartReader()
-	if err != nil {
-		return v.showImports(invalid("file", "The form must be sent as multipart/form-data."))
-	}
 	path, once := importsPath, ""
-	for {
-		part, err := parts.NextPart()
-		if err != nil { // also at the end: the file is the last part
-			return v.showImports(invalid("file", "Choose a file."))
+	part, wrong := v.filePart(func(name, text string) {
+		switch name {
+		case "once":
+			once = text
+		case "send_verification":
+			path = query(importsPath, "send_verification", strconv.FormatBool(text == "yes"))
 		}
-		if part.FormName() != "file" {
-			text, err := io.ReadAll(io.LimitReader(part, maxPart))
-			if err != nil {
-				return v.showImports(invalid("file", "The form could not be read."))
-			}
-			switch part.FormName() {
-			case "once":
-				once = string(text)
-			case "send_verification":
-				path = query(importsPath, "send_verification", strconv.FormatBool(string(text) == "yes"))
-			}
-			continue
-		}
-		return v.receive(path, once, part)
+	})
+	if wrong != nil {
+		return v.showImports(wrong)
 	}
-}
-
-// gzipMagic are the first bytes of a file that is compressed (RFC 1952 §2.3.1).
-const gzipMagic = "\x1f\x8b"
-
-func (v *visit) receive(path, once string, file *multipart.Part) error {
-	// A file may take longer than the deadline of pages. Operations have their own.
-	v.r = v.r.WithContext(context.WithoutCancel(v.r.Context()))
-	body := bufio.NewReader(file)
-	header := http.Header{"Content-Type": {"application/x-ndjson"}}
-	start, err := body.Peek(len(gzipMagic))
-	if err != nil && len(start) == 0 {
-		return v.showImports(invalid("file", "Choose a file with at least one line."))
+	a, wrong, err := v.sendFile(once, http.MethodPost, path, "application/x-ndjson", part)
+	if wrong != nil {
+		return v.showImports(wrong)
 	}
-	if string(start) == gzipMagic {
-		header.Set("Content-Encoding", "gzip")
-	}
-	a, err := v.onceUpload(once, path, header, body)
-	e, ok := refused(err)
-	if !ok {
-		if err != nil {
-			return err
-		}
-		job, _ := a.Data.(object)
-		id, _ := job["id"].(string)
-		v.redirect(importsPage + "/" + url.PathEscape(id))
-		return nil
-	}
-	// Browsers read the answer when they have sent the file, as far as there is time for the rest.
-	_ = http.NewResponseController(v.w).SetReadDeadline(time.Now().Add(maxOnce))
-	_, _ = io.Copy(io.Discard, body)
-	if e.Status >= http.StatusInternalServerError || e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden {
+	if err != nil {
 		return err
 	}
-	return v.showImports(faultOf(e, "body", "file"))
+	job, _ := a.Data.(object)
+	id, _ := job["id"].(string)
+	v.redirect(importsPage + "/" + url.PathEscape(id))
+	return nil
 }
 
 // importPath returns the path of the operations on the import of a page.

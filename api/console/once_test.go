@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"stonetown/api/inprocess"
 	"stonetown/api/web"
@@ -28,6 +29,11 @@ type keyedAPI struct {
 	executed int
 	waited   chan struct{} // gets a value for each request that was refused because another is being executed
 }
+
+// confirmedSessions are sessions in which a second factor was proved.
+type confirmedSessions struct{ Sessions }
+
+func (confirmedSessions) SteppedUp(time.Time) bool { return true }
 
 type keyedAnswer struct {
 	done   bool
@@ -97,7 +103,7 @@ func sent(t *testing.T, api http.Handler, session string, form url.Values) (*vis
 	}
 	w := httptest.NewRecorder()
 	return &visit{
-		handlers: &Handlers{API: api, templates: templates}, site: &site{areas: (*visit).areas}, w: w, r: r, info: &web.RequestInfo{},
+		handlers: &Handlers{API: api, templates: templates, Sessions: confirmedSessions{}}, site: &site{areas: (*visit).areas}, w: w, r: r, info: &web.RequestInfo{},
 		session: session, token: "token", scopes: []string{"applications:read", "applications:write"},
 	}, w
 }
@@ -222,7 +228,7 @@ func TestFileSentTwice(t *testing.T) {
 	send := func() {
 		v, _ := sent(t, api, "ses_a", nil)
 		wg.Go(func() {
-			a, err := v.onceUpload("x", "/things", http.Header{"Content-Type": {"application/x-ndjson"}}, strings.NewReader("{}\n{}\n"))
+			a, err := v.onceUpload("x", http.MethodPost, "/things", http.Header{"Content-Type": {"application/x-ndjson"}}, strings.NewReader("{}\n{}\n"))
 			if got, _ := a.Data.(object); err != nil || got["id"] != "{}\n{}\n" {
 				t.Errorf("%v, %v", a.Data, err)
 			}

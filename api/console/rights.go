@@ -22,7 +22,7 @@ var areas = []area{
 	{"Groups", groupsPage, "See groups and their scopes, and change who is a member.", "groups:read"},
 	{"Applications", applicationsPage, "Create applications, change what they get, give them new secrets, and preview their claims.", "applications:read"},
 	{"Connections", connectionsPage, "Connect identity providers, test them, and see what their claims become.", "federation:read"},
-	{"Security", securityPage, "Set the rules for passwords, sign-in, sessions and tokens, replace keys and certificates, and trust issuers of workloads.", "settings:read applications:read"},
+	{"Security", securityPage, "Set the rules for passwords, sign-in, sessions and tokens, replace keys and certificates, compare sign-ins with threat feeds, and trust issuers of workloads.", "settings:read applications:read"},
 	{"Sign-in flow", flowPage, "Add steps to sign-ups and sign-ins: conditions, demands, and services of yours that decide.", "settings:read"},
 	{"Access", accessPage, "Ask whether a subject may do something to a resource, and see why.", "resources:read"},
 	{"Simulator", simulatorPage, "Compare an answer with what it would be with other relations, at another time or under other conditions.", "resources:read"},

@@ -7,6 +7,7 @@ var securityAreas = []area{
 	{"Policies", policiesPage, "Rules for passwords, second factors, sessions, sign-up, tokens, registration and rate limits.", "settings:read"},
 	{"Signing keys", keysPage, "The keys that tokens are signed with, and their replacement.", "settings:read"},
 	{"SAML certificates", certificatesPage, "The certificates that SAML messages are signed with, and their replacement.", "settings:read"},
+	{"Threat feeds", threatsPage, "Lists of addresses and mail domains from which sign-ins and sign-ups are recorded or refused.", "settings:read"},
 	{"Trusted issuers", issuersPage, "Platforms such as Kubernetes and GitHub Actions whose workloads get tokens of applications.", "applications:read"},
 }
 

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"maps"
 	"math"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,15 +35,17 @@ type visit struct {
 	r        *http.Request
 	info     *web.RequestInfo
 
-	person  string   // the address
-	session string   // its id
-	user    string   // the id of the person
-	token   string   // of the person, for operations
-	scopes  []string // in the token; in the control plane, what the person may do in the organisation
-	calls   []call   // for what the page shows
-	island  string   // the name of the script; empty: the page has none
-	follow  bool     // the page has the script that follows the progress of a job
-	org     object   // the organisation of the page; nil: it has none
+	person  string // the address
+	session string // its id
+	user    string // the id of the person
+	token   string // of the person, for operations
+	// secondFactor is when the person proved one in this session; zero: never.
+	secondFactor time.Time
+	scopes       []string // in the token; in the control plane, what the person may do in the organisation
+	calls        []call   // for what the page shows
+	island       string   // the name of the script; empty: the page has none
+	follow       bool     // the page has the script that follows the progress of a job
+	org          object   // the organisation of the page; nil: it has none
 }
 
 // The errors of a visit that has to go somewhere else first.
@@ -71,7 +75,7 @@ func (v *visit) signedIn() (s session.Session, err error) {
 	case s.MustEnrol:
 		return s, errEnrol
 	}
-	v.session, v.user = s.ID, s.UserID
+	v.session, v.user, v.secondFactor = s.ID, s.UserID, s.SecondFactor
 	return s, nil
 }
 
@@ -240,12 +244,15 @@ func (v *visit) redirect(to string) {
 // maxBack bounds what a path back to a form has of it. Longer ones are refused by servers on the way.
 const maxBack = 4 << 10
 
-// back returns the path of the page that a form came from, with what was typed unless it is long.
+// back returns the path of the page that a form came from, with what was typed unless it is long. A
+// secret is left out: addresses are stored in histories and logs.
 func (v *visit) back() string {
 	if v.r.Method == http.MethodGet || len(v.r.PostForm) == 0 {
 		return v.r.URL.RequestURI()
 	}
-	if typed := v.r.Form.Encode(); len(typed) <= maxBack {
+	typing := maps.Clone(v.r.Form)
+	maps.DeleteFunc(typing, func(name string, _ []string) bool { return slices.Contains(secretFields, name) })
+	if typed := typing.Encode(); len(typed) <= maxBack {
 		return v.r.URL.EscapedPath() + "?" + typed
 	}
 	return v.r.URL.EscapedPath()
@@ -403,6 +410,11 @@ var notices = map[string]string{
 	"flow-saved":     "Draft saved.",
 	"flow-published": "Published.",
 	"flow-discarded": "Draft discarded.",
+
+	"threat-created":   "Threat feed created.",
+	"threat-uploaded":  "List replaced.",
+	"threat-refreshed": "The list will be fetched in a moment.",
+	"threat-deleted":   "Threat feed deleted.",
 
 	"incident-opened":   "Incident opened.",
 	"incident-closed":   "Incident closed.",

@@ -303,6 +303,9 @@ type SubjectTypeInQuery = string
 // SubscriptionInPath defines model for SubscriptionInPath.
 type SubscriptionInPath = string
 
+// ThreatFeedInPath defines model for ThreatFeedInPath.
+type ThreatFeedInPath = string
+
 // TrustedIssuerInPath defines model for TrustedIssuerInPath.
 type TrustedIssuerInPath = string
 

@@ -64,7 +64,11 @@ func (v *visit) send(method, path string, body any) (inprocess.Answer, error) {
 		v.w.Header().Add("Set-Cookie", cookie)
 	}
 	if e, ok := errors.AsType[*inprocess.Error](err); ok {
-		err = &problem{e.Status, e.Code, e.Message, e.Details, e.After}
+		code := e.Code
+		if e.Details["reason"] == "threat_feed" {
+			code = "threat"
+		}
+		err = &problem{e.Status, code, e.Message, e.Details, e.After}
 	}
 	return a, err
 }

@@ -177,7 +177,7 @@ func (v *visit) answered(answer object, link bool) error {
 // failures are the errors of a sign-in or a link at a connection, after which another page is shown.
 var failures = []string{
 	"federation_expired", "federation_failed", "connection_disabled", "connection_not_found",
-	"no_account", "user_exists", "user_disabled", "identity_conflict",
+	"no_account", "user_exists", "user_disabled", "identity_conflict", "threat",
 }
 
 // failed redirects to a page that shows an error of a sign-in at a connection: the callback accepts an

@@ -525,6 +525,15 @@ func (s *running) linked(t *testing.T, email string, slugs ...string) {
 	}
 }
 
+// confirm makes all sessions such in which a second factor was just proved. How a person proves one
+// is shown by other tests.
+func (s *running) confirm(t *testing.T) {
+	t.Helper()
+	if _, err := s.server.DB.Exec(t.Context(), `UPDATE sessions SET second_factor_at = $1`, time.Now().UnixMicro()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // age makes the proofs of all sessions one hour old.
 func (s *running) age(t *testing.T) {
 	t.Helper()

@@ -86,6 +86,7 @@ func TestControlConsole(t *testing.T) {
 	b.open("/console")
 	b.signIn(c.Owner.Email, c.Owner.Password)
 	b.at(page, "dev")
+	server.confirm(t)
 	b.says("decommission_tenant")
 	b.curl(owner)
 	b.press("Rename")
@@ -367,6 +368,8 @@ func TestControlConsole(t *testing.T) {
 		b.open("/auth/sign-out?next=/console")
 		b.press("Sign out")
 		b.signIn(email, colleaguePassword)
+		b.says(email) // in the header
+		server.confirm(t)
 	}
 	// offers returns the links and buttons of a page that lead to forms.
 	offers := func(b inspector, path string) string {
@@ -456,6 +459,7 @@ func TestControlConsole(t *testing.T) {
 		b.press("Sign out")
 		b.signIn(c.Owner.Email, c.Owner.Password)
 		b.at("/console/organizations", "Organisations")
+		server.confirm(t)
 		b.curl(owner)
 		b.send("New organisation")
 		b.put("name", "Third", "slug", "second")

@@ -27,9 +27,12 @@ func TestConsoleSecurity(t *testing.T) {
 	b.fill("email", c.Admin.Email, "password", c.Admin.Password)
 	b.press("Sign in")
 	b.at("/console/security", "Security")
+	t.Run("Second factor", func(t *testing.T) { proveFirst(b.in(t), server, c) })
+	server.confirm(t)
 
 	t.Run("Policies", func(t *testing.T) { setPolicies(b.in(t), server, c) })
 	t.Run("Keys", func(t *testing.T) { replaceSigned(b.in(t), server, c) })
+	t.Run("Threats", func(t *testing.T) { compareThreats(b.in(t), server, c) })
 	t.Run("Issuers", func(t *testing.T) { trustIssuers(b.in(t), server, c) })
 	t.Run("Imports", func(t *testing.T) { importFromFile(b.in(t), server, c) })
 }
@@ -351,4 +354,108 @@ func importFromFile(b inspector, server *running, c credentials) {
 	b.says("Import stopped.")
 	b.says("cancelled")
 	b.at(at, "Import of users")
+}
+
+// compareThreats creates threat feeds, uploads a list, and is warned before it refuses the browser.
+func compareThreats(b inspector, server *running, c credentials) {
+	b.Helper()
+	const page = "/console/security/threat-feeds"
+	b.open("/console/security")
+	b.press("Threat feeds")
+	b.at(page, "Threat feeds")
+	b.curl(server.token(c))
+	b.press("New threat feed")
+	b.at(page+"/new", "New threat feed")
+	b.put("name", "</td><b>Hostile", "kind", "address", "mode", "log", "url", "ftp://feeds.example.com")
+	b.send("Create")
+	b.refused("url")
+	b.put("url", "")
+	b.send("Create")
+	b.says("Threat feed created.")
+	at := strings.TrimPrefix(strings.TrimSuffix(ask(b.browser, chromedp.Location()), "?done=threat-created"), b.base)
+	id := strings.TrimPrefix(at, page+"/")
+	read := func() map[string]any { return server.call(b.T, c, "GET", "threat-feeds/"+id, "", 200) }
+
+	list := filepath.Join(b.TempDir(), "list.txt")
+	must := func(err error) {
+		b.Helper()
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	must(os.WriteFile(list, []byte("<html>\n"), 0o600))
+	b.do(chromedp.SetUploadFiles(chromedp.CSS("[name=file]"), []string{list}))
+	b.send("Upload")
+	b.refused("file")
+	b.says("the list has no valid entries")
+	b.open(at)
+	must(os.WriteFile(list, []byte("# Own list\n127.0.0.0/8 ; loopback\n::1\nbad\n"), 0o600))
+	b.do(chromedp.SetUploadFiles(chromedp.CSS("[name=file]"), []string{list}))
+	b.send("Upload")
+	b.says("List replaced.")
+	b.says("You are in this list yourself, by the entry")
+	b.at(at, "</td><b>Hostile")
+	if f := read(); f["entries"] != 2.0 || f["bad_lines"] != 1.0 {
+		b.Errorf("uploaded: %v", f)
+	}
+	b.put("value", "127.1.2.3")
+	b.send("Look up")
+	b.says("is in the list, by the entry")
+	b.put("value", "example.com")
+	b.send("Look up")
+	b.refused("value")
+
+	b.open(at + "/edit")
+	b.put("mode", "refuse")
+	b.send("Save")
+	b.refused("even_so")
+	b.at(at+"/edit", "Edit </td><b>Hostile")
+	if f := read(); f["mode"] != "log" {
+		b.Errorf("saved before the warning was answered: %v", f)
+	}
+	b.send("Save") // without the answer
+	b.refused("even_so")
+	b.put("even_so", "yes", "enabled", "no")
+	b.send("Save")
+	b.says("Saved.")
+	if f := read(); f["mode"] != "refuse" || f["enabled"] != false {
+		b.Errorf("saved: %v", f)
+	}
+	b.open(page)
+	b.at(page, "Threat feeds")
+	b.says("disabled")
+	b.open(at)
+	b.press("Delete")
+	b.at(at+"/delete", "Delete </td><b>Hostile?")
+	b.send("Delete")
+	b.says("Threat feed deleted.")
+}
+
+// proveFirst adds a second factor in another tab, as a form asks, and then continues the form.
+func proveFirst(b inspector, server *running, c credentials) {
+	b.Helper()
+	const page = "/console/security/policies"
+	read := func() any {
+		return server.call(b.T, c, "GET", "settings", "", 200)["session"].(map[string]any)["idle_s"]
+	}
+	b.open(page)
+	b.put("session/idle_s", "5400")
+	b.send("Save sessions")
+	b.at(page+"/sessions", "Confirm that it is you")
+	if got := read(); got == 5400.0 {
+		b.Error("saved before the proof")
+	}
+	if got := ask(b.browser, chromedp.Evaluate[string](`document.querySelector("main li a").target`)); got != "_blank" {
+		b.Errorf("the proof replaces what was typed: target %q", got)
+	}
+	server.confirm(b.T)
+	b.send("Continue")
+	b.says("Saved.")
+	if got := read(); got != 5400.0 {
+		b.Errorf("saved: %v", got)
+	}
+	b.open("/console/confirmed")
+	b.at("/console/confirmed", "Confirmed")
+	server.call(b.T, c, "PATCH", "settings", `{"session":{"idle_s":86400}}`, 200)
+	b.open("/console/security")
 }

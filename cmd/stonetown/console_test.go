@@ -171,6 +171,7 @@ func TestConsole(t *testing.T) {
 	b.press("Sign in")
 	b.at("/console/users", "Users")
 	b.says("ann@example.com")
+	server.confirm(t)
 	b.open("/console")
 	b.at("/console", "Overview")
 	b.press("Users")
@@ -833,6 +834,7 @@ func TestConsole(t *testing.T) {
 		b.fill("email", "ann@example.com", "password", "correct horse battery")
 		b.press("Sign in")
 		b.at("/console/users", "You have no administrative rights")
+		server.confirm(t)
 		server.call(t, c, "POST", "groups/"+group+"/members", fmt.Sprintf(`{"user_id":%q}`, ann), 201)
 		b.open("/console") // with the next page, without a new sign-in
 		b.at("/console", "Overview")

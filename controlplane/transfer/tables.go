@@ -24,7 +24,7 @@ var moved = []string{
 	"oauth_settings", "onetime_tokens", "refresh_tokens", "relation_tuple_history", "relation_tuples", "resource_attributes",
 	"retired_clients", "revocations", "saml_keys", "saml_logouts", "scopes", "sessions", "sign_in_flow_drafts", "sign_in_flow_secrets",
 	"sign_in_flow_versions", "signing_keys", "tenant_commits",
-	"tenant_heads", "tenant_receipts", "tenant_schemas", "trusted_issuers", "user_groups", "user_import_chunks", "user_import_errors",
+	"tenant_heads", "tenant_receipts", "tenant_schemas", "threat_feeds", "threat_lists", "trusted_issuers", "user_groups", "user_import_chunks", "user_import_errors",
 	"user_imports", "user_search", "users", "webhook_dead_letters", "webhook_deliveries", "webhook_lanes",
 	"webhook_subscriptions",
 }

@@ -73,6 +73,8 @@ var (
 	// ErrNoEmail is returned for a user without an account whose provider sends no valid e-mail
 	// address.
 	ErrNoEmail = errors.New("the identity provider sent no valid e-mail address")
+	// ErrThreat is returned for a sign-in or sign-up that a threat feed refuses. It does not say which.
+	ErrThreat = errors.New("this is refused from your network, or with this e-mail address")
 	// ErrLastMethod is returned for removing the last way to sign in.
 	ErrLastMethod = errors.New("this is the user's last way to sign in; set a password or add a passkey first")
 )
@@ -139,6 +141,8 @@ type Config struct {
 	GeoIP geo.Locator
 	// Limits counts mails, text messages and changes of address.
 	Limits Limits
+	// Threats are the threat feeds of tenants; [NoThreats] has none.
+	Threats Threats
 	// Pace is the unit of the response time of wrong passwords, so that it does not reveal
 	// imported hashes. Default: 500 ms.
 	Pace time.Duration
@@ -188,6 +192,7 @@ type Service struct {
 	flows       Flows
 	geoIP       geo.Locator
 	limits      Limits
+	threats     Threats
 	account     []byte // the key of [Service.accountKey]
 	paces       *paces
 	clock       func() time.Time
@@ -199,8 +204,8 @@ type Service struct {
 // New returns a service. Its tables are [Migrations] and those of the packages beside it.
 func New(c Config) (*Service, error) {
 	if c.DB == nil || c.Seal == nil || c.Users == nil || c.Jobs == nil || c.Mail == nil || c.Texts == nil ||
-		c.Tenants == nil || c.Flows == nil || c.GeoIP == nil || c.Limits == nil || c.Logger == nil {
-		return nil, errors.New("authn: Config.DB, Seal, Users, Jobs, Mail, Texts, Tenants, Flows, GeoIP, Limits and Logger are required")
+		c.Tenants == nil || c.Flows == nil || c.GeoIP == nil || c.Limits == nil || c.Threats == nil || c.Logger == nil {
+		return nil, errors.New("authn: Config.DB, Seal, Users, Jobs, Mail, Texts, Tenants, Flows, GeoIP, Limits, Threats and Logger are required")
 	}
 	if c.Clock == nil {
 		c.Clock = time.Now
@@ -213,7 +218,7 @@ func New(c Config) (*Service, error) {
 		return nil, fmt.Errorf("authn: %w", err)
 	}
 	s := &Service{
-		db: c.DB, users: c.Users, jobs: c.Jobs, mail: c.Mail, texts: c.Texts, tenants: c.Tenants, flows: c.Flows, geoIP: c.GeoIP, limits: c.Limits, paces: paces, clock: c.Clock, log: c.Logger,
+		db: c.DB, users: c.Users, jobs: c.Jobs, mail: c.Mail, texts: c.Texts, tenants: c.Tenants, flows: c.Flows, geoIP: c.GeoIP, limits: c.Limits, threats: c.Threats, paces: paces, clock: c.Clock, log: c.Logger,
 		sessions: session.NewStore(c.DB, c.Clock),
 		recorder: eventlog.NewRecorder(c.DB),
 		tokens:   onetime.NewStore(c.DB, c.Seal, c.Clock),

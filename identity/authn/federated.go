@@ -113,7 +113,8 @@ const kindLink onetime.Kind = "link"
 // SignInFederated begins a sign-in with the assertion of an identity provider. The user is the one
 // who is linked with the subject. If there is none, the account with the same address is linked
 // according to the policy, or an account is created. SignInFederated fails with
-// [ErrNotProvisioned], [ErrAccountExists], [ErrNoEmail], [ErrDisabled], [*flow.DeniedError], or as [Service.Link] does.
+// [ErrNotProvisioned], [ErrAccountExists], [ErrNoEmail], [ErrThreat], [ErrDisabled], [*flow.DeniedError], or as
+// [Service.Link] does.
 func (s *Service) SignInFederated(ctx context.Context, t Tenant, a Assertion, d Device) (Result, error) {
 	found, err := s.external.Find(ctx, t.ID, a.ConnectionID, a.Subject)
 	if err == nil {
@@ -165,11 +166,14 @@ func (s *Service) provision(ctx context.Context, t Tenant, a Assertion, d Device
 		return u, ErrNotProvisioned
 	}
 	settings, err := s.users.Settings(ctx, t.ID)
-	if err == nil {
-		candidate := identity.User{TenantID: t.ID, Email: a.Email, EmailVerified: a.EmailVerified, Profile: a.Profile}
-		err = s.admitSignUp(ctx, t, settings, candidate, a.Slug, d)
-	}
 	if err != nil {
+		return u, err
+	}
+	if err := s.screenSignUp(ctx, t, settings, a.Email); err != nil {
+		return u, err
+	}
+	candidate := identity.User{TenantID: t.ID, Email: a.Email, EmailVerified: a.EmailVerified, Profile: a.Profile}
+	if err := s.admitSignUp(ctx, t, settings, candidate, a.Slug, d); err != nil {
 		return u, err
 	}
 	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {

@@ -22,6 +22,7 @@ import (
 	"stonetown/identity/password"
 	"stonetown/identity/password/breached"
 	"stonetown/identity/session"
+	"stonetown/identity/threat"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/geo"
 	"stonetown/internal/jobs"
@@ -58,6 +59,22 @@ type world struct {
 	listed // the list of breached passwords
 	at     usable
 	flow   scripted
+	threats
+}
+
+// threats match one domain, in a mode.
+type threats struct {
+	domain    string
+	mode      threat.Mode
+	revisions []int64 // of the attempts
+}
+
+func (m *threats) Match(_ context.Context, _ string, revision int64, _, email string) ([]threat.Match, error) {
+	m.revisions = append(m.revisions, revision)
+	if threat.DomainOf(email) != m.domain {
+		return nil, nil
+	}
+	return []threat.Match{{FeedID: "thf_a", Name: "List", Kind: threat.MailDomain, Mode: m.mode, Entry: m.domain}}, nil
 }
 
 // usable are connections at which users can sign in, except some.
@@ -116,7 +133,7 @@ func openAt(t testing.TB, url string, configure ...func(*world)) *world {
 	w.must(err)
 	w.Service, err = New(Config{
 		DB: w.db, Seal: key, Users: users, Jobs: queue, Mail: &w.mailbox, Texts: &w.mailbox, Tenants: tenants{}, Flows: &w.flow,
-		GeoIP: berlin{}, Limits: &w.limits, Pace: time.Millisecond, Clock: clock, Logger: log,
+		GeoIP: berlin{}, Limits: &w.limits, Threats: &w.threats, Pace: time.Millisecond, Clock: clock, Logger: log,
 	})
 	w.must(err)
 	w.UseConnections(&w.at)

@@ -60,6 +60,8 @@ type proof struct {
 	At time.Time `json:"at,omitzero"`
 	// Forced: the token is for replacing the password.
 	Forced bool `json:"forced,omitzero"`
+	// Threat: the event of a match of a threat feed was recorded.
+	Threat bool `json:"threat,omitzero"`
 	// Federated is the proof of an identity provider; nil: there is none.
 	Federated *federated `json:"federated,omitzero"`
 	// Flow has the results of actions that were called; nil: none.
@@ -177,7 +179,7 @@ func (s *Service) accept(ctx context.Context, t Tenant, account string, u *ident
 }
 
 // proceed returns the result after a proof: a one-time token for the next step, or a session. It
-// fails with [ErrDisabled] or [*flow.DeniedError].
+// fails with [ErrDisabled], [ErrThreat] or [*flow.DeniedError].
 func (s *Service) proceed(ctx context.Context, t Tenant, u identity.User, p proof, d Device) (Result, error) {
 	settings, err := s.users.Settings(ctx, t.ID)
 	if err != nil {
@@ -195,6 +197,9 @@ func (s *Service) proceed(ctx context.Context, t Tenant, u identity.User, p proo
 	r := Result{User: u}
 	at := account{u, len(factors), remembered}
 	if r.Status, err = nextStep(at, p, settings, flow.Demands{}); err != nil {
+		return Result{}, err
+	}
+	if p.Threat, err = s.screenSignIn(ctx, settings, u, p.Threat); err != nil {
 		return Result{}, err
 	}
 	claims := ""

@@ -24,7 +24,7 @@ type NewAccount struct {
 // SignUp queues the creation of an account. The job looks the address up, so that the response
 // does not reveal whether it has an account; the owner of an existing one gets a mail. The flow
 // of the tenant runs before, for known and unknown addresses alike. SignUp fails with
-// [ErrSignUpClosed], [identity.ErrEmailInvalid], [*password.PolicyError] or [*flow.DeniedError].
+// [ErrSignUpClosed], [ErrThreat], [identity.ErrEmailInvalid], [*password.PolicyError] or [*flow.DeniedError].
 func (s *Service) SignUp(ctx context.Context, t Tenant, n NewAccount) error {
 	settings, err := s.users.Settings(ctx, t.ID)
 	if err != nil {
@@ -35,6 +35,9 @@ func (s *Service) SignUp(ctx context.Context, t Tenant, n NewAccount) error {
 	}
 	if !identity.ValidEmail(n.Email) {
 		return identity.ErrEmailInvalid
+	}
+	if err := s.screenSignUp(ctx, t, settings, n.Email); err != nil {
+		return err
 	}
 	hash, err := s.users.NewPassword(ctx, t.ID, n.Password, identity.User{Email: n.Email, Profile: n.Profile})
 	if err != nil {

@@ -125,6 +125,11 @@ const (
 	SecurityNewDeviceSignIn         Type = "security.new_device_sign_in"
 	SecurityAuthorizationCodeReused Type = "security.authorization_code_reused"
 	SecurityRefreshTokenReused      Type = "security.refresh_token_reused"
+	SecurityThreatMatched           Type = "security.threat_matched" // by a sign-in or a sign-up
+	SecurityThreatFeedCreated       Type = "security.threat_feed_created"
+	SecurityThreatFeedUpdated       Type = "security.threat_feed_updated" // or its list is another one
+	SecurityThreatFeedDeleted       Type = "security.threat_feed_deleted"
+	SecurityThreatFeedFailing       Type = "security.threat_feed_failing" // to be fetched, from now on
 
 	TestPing Type = "test.ping"
 )
@@ -162,6 +167,7 @@ var types = []Type{
 	SecurityBreachIncidentOpened, SecurityBreachIncidentUpdated, SecurityBreachIncidentNotified, SecurityBreachIncidentClosed,
 	SecurityBreachedPasswordUsed, SecurityNewDeviceSignIn,
 	SecurityAuthorizationCodeReused, SecurityRefreshTokenReused,
+	SecurityThreatMatched, SecurityThreatFeedCreated, SecurityThreatFeedUpdated, SecurityThreatFeedDeleted, SecurityThreatFeedFailing,
 	TestPing,
 }
 

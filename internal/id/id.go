@@ -43,6 +43,7 @@ const (
 
 	TrustedIssuer  = "iss" // whose tokens workloads exchange
 	Incident       = "brc"
+	ThreatFeed     = "thf"
 	Notification   = "ntf" // of users that an incident affects
 	Connection     = "fed" // to an identity provider
 	ConnectionTest = "tst"

@@ -1,0 +1,11 @@
+-- +goose NO TRANSACTION
+-- +goose Up
+-- The compressed entries of feeds, in rows of a limited size.
+CREATE TABLE IF NOT EXISTS threat_lists (
+    tenant_id TEXT   NOT NULL,
+    feed_id   TEXT   NOT NULL,
+    version   BIGINT NOT NULL,
+    chunk     BIGINT NOT NULL,
+    data      BLOB   NOT NULL,
+    PRIMARY KEY (tenant_id, feed_id, version, chunk)
+);
