@@ -89,7 +89,7 @@ const order = `
 	engine, webhooks/signature < webhooks/subscription;
 	webhooks/subscription < webhooks/delivery;
 	webhooks/delivery < webhooks;
-	engine < controlplane;
+	engine < controlplane, reporting;
 	# A tenant moves with the rows of all modules, two of which have to refresh theirs.
 	controlplane, oauth/revocation, tuplestore/sqlstore < controlplane/transfer;
 	controlplane < controlplane/management;
@@ -106,6 +106,7 @@ const order = `
 	api/web < api/openapi, api/scopes, api/applications;
 	oauth/workload, api/web < api/trustedissuers;
 	identity/incident, api/web < api/incidents;
+	reporting, api/web < api/reports;
 	api/inprocess, api/web < api/pages;
 	client, api/inprocess, api/web, identity/session < api/console;
 	api/openapi, webhooks < api/webhooks;
@@ -121,7 +122,7 @@ const order = `
 	api/account, oauth, oauth/saml < api/oauth2;
 	api/openapi, controlplane/management < api/control;
 	api/pages, api/console, api/control < api/docs;
-	api/webhooks, api/federation, api/audit, api/docs, api/console, api/scopes, api/trustedissuers, api/incidents, api/scim, api/settings, api/authzen, api/applications, api/oauth2 < api;
+	api/webhooks, api/federation, api/audit, api/docs, api/console, api/scopes, api/trustedissuers, api/incidents, api/reports, api/scim, api/settings, api/authzen, api/applications, api/oauth2 < api;
 
 	# The composition of all packages, which the program and the tests of api open.
 	api, controlplane/management, engine/audit, tuplestore/leasenode, webhooks < server;
@@ -171,6 +172,7 @@ var apiMayNotImport = map[string][]string{
 	"api/resources":      {"internal/eventlog", "internal/sqldb"},
 	"api/scopes":         {"internal/eventlog", "internal/sqldb"},
 	"api/incidents":      {"internal/eventlog", "internal/sqldb"},
+	"api/reports":        {"internal/eventlog", "internal/sqldb"},
 	"api/trustedissuers": {"internal/eventlog", "internal/sqldb"},
 	"api/settings":       {"internal/eventlog", "internal/sqldb"},
 	"api/webhooks":       {"internal/eventlog", "internal/sqldb"},

@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+
+	"stonetown/api/web"
 )
 
 const (
@@ -180,7 +182,7 @@ func importErrors(v *visit) error {
 			text, _ := o[name].(string)
 			row[i+1] = text
 		}
-		_ = w.Write(cells(row...))
+		_ = w.Write(web.CSVCells(row...))
 	}
 	w.Flush()
 	return nil

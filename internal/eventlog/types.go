@@ -121,6 +121,11 @@ const (
 	SecurityAuthorizationCodeReused Type = "security.authorization_code_reused"
 	SecurityRefreshTokenReused      Type = "security.refresh_token_reused"
 
+	ReportCreated   Type = "report.created"
+	ReportUpdated   Type = "report.updated"
+	ReportDeleted   Type = "report.deleted"
+	ReportCompleted Type = "report.completed" // a run of it ended
+
 	TestPing Type = "test.ping"
 )
 
@@ -156,6 +161,7 @@ var types = []Type{
 	SecurityBreachIncidentOpened, SecurityBreachIncidentUpdated, SecurityBreachIncidentNotified, SecurityBreachIncidentClosed,
 	SecurityBreachedPasswordUsed, SecurityNewDeviceSignIn,
 	SecurityAuthorizationCodeReused, SecurityRefreshTokenReused,
+	ReportCreated, ReportUpdated, ReportDeleted, ReportCompleted,
 	TestPing,
 }
 
