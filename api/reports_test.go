@@ -251,6 +251,17 @@ func reports(t *testing.T, w *world, c *client) {
 		t.Error(next)
 	}
 
+	// The console passes files on, and refuses what the operations refuse.
+	browser := asBrowser(signIn(t, c, "ann@reports.example", secret, "complete").data()["session_token"].(string))
+	for name, want := range map[string]string{"rows.csv": "date,method,sign_ins,failures,users\r\n20", "rows.jsonl": `{"date":"20`} {
+		p := c.visit(t, "GET", strings.Replace(path, "/api/v1", "/console", 1)+"/"+name, browser, nil)
+		equal(t, name, []any{p.status, strings.HasPrefix(p.html, want)}, []any{200, true})
+	}
+	for page, want := range map[string]int{"": 200, "/runs/" + latest: 403, "/runs/" + latest + "/rows.csv": 403, "/edit": 403, "/delete": 403} {
+		p := c.visit(t, "GET", "/console/reports/"+review+page, browser, nil)
+		equal(t, "page "+page, []any{p.status, strings.Contains(p.html, "cid@reports.example")}, []any{want, false})
+	}
+
 	// One run at a time, and lists.
 	waitFor(t, "the runs", func() bool {
 		return c.want(t, 200, "", "GET", own+"/runs", nil).list()[0].(object)["finished_at"] != nil

@@ -3789,6 +3789,155 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/reports": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List saved reports, newest first */
+        get: operations["listReports"];
+        put?: never;
+        /**
+         * Save a report
+         * @description Requires what reading its rows requires, too: `audit:read` and, by kind, `users:read`
+         *     (`mfa_coverage`), `applications:read` (`unused_applications`), or `resources:read` and, for
+         *     users, `users:read` (`access_review`). A tenant has at most 100 reports.
+         */
+        post: operations["createReport"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/reports/{report_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The report's id.
+                 * @example rpt_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                report_id: components["parameters"]["ReportInPath"];
+            };
+            cookie?: never;
+        };
+        /** Read a report */
+        get: operations["getReport"];
+        put?: never;
+        post?: never;
+        /** Delete a report and the results of its runs */
+        delete: operations["deleteReport"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a report
+         * @description Absent members stay as they are. Parameters and schedule are replaced as a whole. Requires
+         *     the scopes of its creation.
+         */
+        patch: operations["patchReport"];
+        trace?: never;
+    };
+    "/api/v1/reports/{report_id}/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The report's id.
+                 * @example rpt_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                report_id: components["parameters"]["ReportInPath"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List the runs of a report, newest first
+         * @description The results of the last 10 runs are kept, for 30 days. Requires the scopes of the kind of the
+         *     report, as saving it does.
+         */
+        get: operations["listReportRuns"];
+        put?: never;
+        /**
+         * Run a report
+         * @description The run goes on in the background. It may take 4 minutes and have 50,000 rows. A report has one
+         *     run at a time, so that a call that is repeated starts no second one. Requires the scopes of the kind of the report, as saving it does.
+         */
+        post: operations["runReport"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/reports/{report_id}/runs/{run_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The report's id.
+                 * @example rpt_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                report_id: components["parameters"]["ReportInPath"];
+                /**
+                 * @description The run's id.
+                 * @example run_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                run_id: components["parameters"]["ReportRunInPath"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Read a run of a report
+         * @description Requires the scopes of the kind of the report, as saving it does.
+         */
+        get: operations["getReportRun"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/reports/{report_id}/runs/{run_id}/rows": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The report's id.
+                 * @example rpt_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                report_id: components["parameters"]["ReportInPath"];
+                /**
+                 * @description The run's id.
+                 * @example run_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                run_id: components["parameters"]["ReportRunInPath"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Read the rows of a run
+         * @description A page as JSON, or all rows as CSV (RFC 4180) or lines of JSON, by `format` or, without it, by
+         *     the `Accept` header. In CSV, an apostrophe is put before texts that begin with `=`, `+`, `-`,
+         *     `@`, a tab or a carriage return, because spreadsheets take them for formulas. Requires the
+         *     scopes of the kind of the report, as saving it does.
+         */
+        get: operations["listReportRows"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/saml/idp/metadata": {
         parameters: {
             query?: never;
@@ -13676,6 +13825,402 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "report.created": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A report was saved. */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The HMAC-SHA-256 of the body in hexadecimal. Its key is the signing secret as displayed, with `whsec_`. The timestamp is not signed; prefer `webhook-signature`. */
+                    "X-Service-Signature": components["parameters"]["WebhookSignature"];
+                    /** @description The time of the attempt, in Unix seconds. Refuse a request that is older than 5 minutes. */
+                    "X-Service-Timestamp": components["parameters"]["WebhookTimestamp"];
+                    /** @description As `X-Service-Signature`, by the previous secret, while it is valid after a rotation. */
+                    "X-Service-Signature-Previous"?: components["parameters"]["WebhookSignaturePrevious"];
+                    /** @description The `event_id` of the body (Standard Webhooks). */
+                    "webhook-id": components["parameters"]["StandardWebhookId"];
+                    /** @description As `X-Service-Timestamp` (Standard Webhooks). */
+                    "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
+                    /**
+                     * @description `v1,` and the HMAC-SHA-256, in base64, of `webhook-id`, `webhook-timestamp` and the body,
+                     *     joined by periods (Standard Webhooks). Its key is the part of the signing secret after
+                     *     `whsec_`, decoded from base64. After a rotation there are two, separated by a space, while
+                     *     the previous secret is valid.
+                     */
+                    "webhook-signature": components["parameters"]["StandardWebhookSignature"];
+                    /** @description The `event_type` of the body. */
+                    "X-Service-Event": components["parameters"]["WebhookEvent"];
+                    /** @description The id of the delivery, equal in all of its attempts. A replay is another delivery. */
+                    "X-Service-Delivery": components["parameters"]["WebhookDelivery"];
+                    /** @description The number of the attempt. */
+                    "X-Service-Attempt": components["parameters"]["WebhookAttempt"];
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    /**
+                     * @example {
+                     *       "event_id": "evt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *       "event_type": "report.created",
+                     *       "api_version": "v1",
+                     *       "occurred_at": "2026-11-20T19:27:00.123Z",
+                     *       "sequence": 7,
+                     *       "tenant": {
+                     *         "id": "tnt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *         "slug": "acme"
+                     *       },
+                     *       "actor": {
+                     *         "type": "user",
+                     *         "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                     *       },
+                     *       "data": {
+                     *         "report": {
+                     *           "id": "rpt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *           "name": "Sign-ins",
+                     *           "kind": "sign_ins_by_method",
+                     *           "parameters": {
+                     *             "days": 30
+                     *           },
+                     *           "schedule": {
+                     *             "interval": "weekly",
+                     *             "hour": 6,
+                     *             "recipients": [
+                     *               "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                     *             ]
+                     *           },
+                     *           "next_run_at": "2026-11-23T06:00:00.000Z",
+                     *           "created_at": "2026-11-20T19:27:00.123Z",
+                     *           "created_by": {
+                     *             "type": "user",
+                     *             "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                     *           },
+                     *           "updated_at": "2026-11-20T19:27:00.123Z"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EventEnvelope"] & {
+                        /** @constant */
+                        event_type?: "report.created";
+                        data?: components["schemas"]["EventReport"] | components["schemas"]["EventTruncated"];
+                    };
+                };
+            };
+            responses: {
+                "2XX": components["responses"]["WebhookReceived"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "report.updated": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A report was changed. */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The HMAC-SHA-256 of the body in hexadecimal. Its key is the signing secret as displayed, with `whsec_`. The timestamp is not signed; prefer `webhook-signature`. */
+                    "X-Service-Signature": components["parameters"]["WebhookSignature"];
+                    /** @description The time of the attempt, in Unix seconds. Refuse a request that is older than 5 minutes. */
+                    "X-Service-Timestamp": components["parameters"]["WebhookTimestamp"];
+                    /** @description As `X-Service-Signature`, by the previous secret, while it is valid after a rotation. */
+                    "X-Service-Signature-Previous"?: components["parameters"]["WebhookSignaturePrevious"];
+                    /** @description The `event_id` of the body (Standard Webhooks). */
+                    "webhook-id": components["parameters"]["StandardWebhookId"];
+                    /** @description As `X-Service-Timestamp` (Standard Webhooks). */
+                    "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
+                    /**
+                     * @description `v1,` and the HMAC-SHA-256, in base64, of `webhook-id`, `webhook-timestamp` and the body,
+                     *     joined by periods (Standard Webhooks). Its key is the part of the signing secret after
+                     *     `whsec_`, decoded from base64. After a rotation there are two, separated by a space, while
+                     *     the previous secret is valid.
+                     */
+                    "webhook-signature": components["parameters"]["StandardWebhookSignature"];
+                    /** @description The `event_type` of the body. */
+                    "X-Service-Event": components["parameters"]["WebhookEvent"];
+                    /** @description The id of the delivery, equal in all of its attempts. A replay is another delivery. */
+                    "X-Service-Delivery": components["parameters"]["WebhookDelivery"];
+                    /** @description The number of the attempt. */
+                    "X-Service-Attempt": components["parameters"]["WebhookAttempt"];
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    /**
+                     * @example {
+                     *       "event_id": "evt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *       "event_type": "report.updated",
+                     *       "api_version": "v1",
+                     *       "occurred_at": "2026-11-20T19:27:00.123Z",
+                     *       "sequence": 7,
+                     *       "tenant": {
+                     *         "id": "tnt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *         "slug": "acme"
+                     *       },
+                     *       "actor": {
+                     *         "type": "user",
+                     *         "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                     *       },
+                     *       "data": {
+                     *         "report": {
+                     *           "id": "rpt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *           "name": "Sign-ins of a month",
+                     *           "kind": "sign_ins_by_method",
+                     *           "parameters": {
+                     *             "days": 30
+                     *           },
+                     *           "schedule": {
+                     *             "interval": "weekly",
+                     *             "hour": 6,
+                     *             "recipients": [
+                     *               "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                     *             ]
+                     *           },
+                     *           "next_run_at": "2026-11-23T06:00:00.000Z",
+                     *           "created_at": "2026-11-20T19:27:00.123Z",
+                     *           "created_by": {
+                     *             "type": "user",
+                     *             "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                     *           },
+                     *           "updated_at": "2026-11-20T19:27:00.123Z"
+                     *         },
+                     *         "changes": {
+                     *           "name": [
+                     *             "Sign-ins",
+                     *             "Sign-ins of a month"
+                     *           ]
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EventEnvelope"] & {
+                        /** @constant */
+                        event_type?: "report.updated";
+                        data?: components["schemas"]["EventReportChanged"] | components["schemas"]["EventTruncated"];
+                    };
+                };
+            };
+            responses: {
+                "2XX": components["responses"]["WebhookReceived"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "report.deleted": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A report was deleted. */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The HMAC-SHA-256 of the body in hexadecimal. Its key is the signing secret as displayed, with `whsec_`. The timestamp is not signed; prefer `webhook-signature`. */
+                    "X-Service-Signature": components["parameters"]["WebhookSignature"];
+                    /** @description The time of the attempt, in Unix seconds. Refuse a request that is older than 5 minutes. */
+                    "X-Service-Timestamp": components["parameters"]["WebhookTimestamp"];
+                    /** @description As `X-Service-Signature`, by the previous secret, while it is valid after a rotation. */
+                    "X-Service-Signature-Previous"?: components["parameters"]["WebhookSignaturePrevious"];
+                    /** @description The `event_id` of the body (Standard Webhooks). */
+                    "webhook-id": components["parameters"]["StandardWebhookId"];
+                    /** @description As `X-Service-Timestamp` (Standard Webhooks). */
+                    "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
+                    /**
+                     * @description `v1,` and the HMAC-SHA-256, in base64, of `webhook-id`, `webhook-timestamp` and the body,
+                     *     joined by periods (Standard Webhooks). Its key is the part of the signing secret after
+                     *     `whsec_`, decoded from base64. After a rotation there are two, separated by a space, while
+                     *     the previous secret is valid.
+                     */
+                    "webhook-signature": components["parameters"]["StandardWebhookSignature"];
+                    /** @description The `event_type` of the body. */
+                    "X-Service-Event": components["parameters"]["WebhookEvent"];
+                    /** @description The id of the delivery, equal in all of its attempts. A replay is another delivery. */
+                    "X-Service-Delivery": components["parameters"]["WebhookDelivery"];
+                    /** @description The number of the attempt. */
+                    "X-Service-Attempt": components["parameters"]["WebhookAttempt"];
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    /**
+                     * @example {
+                     *       "event_id": "evt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *       "event_type": "report.deleted",
+                     *       "api_version": "v1",
+                     *       "occurred_at": "2026-11-20T19:27:00.123Z",
+                     *       "sequence": 7,
+                     *       "tenant": {
+                     *         "id": "tnt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *         "slug": "acme"
+                     *       },
+                     *       "actor": {
+                     *         "type": "user",
+                     *         "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                     *       },
+                     *       "data": {
+                     *         "report": {
+                     *           "id": "rpt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *           "name": "Sign-ins",
+                     *           "kind": "sign_ins_by_method",
+                     *           "parameters": {
+                     *             "days": 30
+                     *           },
+                     *           "schedule": {
+                     *             "interval": "weekly",
+                     *             "hour": 6,
+                     *             "recipients": [
+                     *               "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                     *             ]
+                     *           },
+                     *           "next_run_at": "2026-11-23T06:00:00.000Z",
+                     *           "created_at": "2026-11-20T19:27:00.123Z",
+                     *           "created_by": {
+                     *             "type": "user",
+                     *             "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                     *           },
+                     *           "updated_at": "2026-11-20T19:27:00.123Z"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EventEnvelope"] & {
+                        /** @constant */
+                        event_type?: "report.deleted";
+                        data?: components["schemas"]["EventReport"] | components["schemas"]["EventTruncated"];
+                    };
+                };
+            };
+            responses: {
+                "2XX": components["responses"]["WebhookReceived"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "report.completed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A run of a report ended. */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The HMAC-SHA-256 of the body in hexadecimal. Its key is the signing secret as displayed, with `whsec_`. The timestamp is not signed; prefer `webhook-signature`. */
+                    "X-Service-Signature": components["parameters"]["WebhookSignature"];
+                    /** @description The time of the attempt, in Unix seconds. Refuse a request that is older than 5 minutes. */
+                    "X-Service-Timestamp": components["parameters"]["WebhookTimestamp"];
+                    /** @description As `X-Service-Signature`, by the previous secret, while it is valid after a rotation. */
+                    "X-Service-Signature-Previous"?: components["parameters"]["WebhookSignaturePrevious"];
+                    /** @description The `event_id` of the body (Standard Webhooks). */
+                    "webhook-id": components["parameters"]["StandardWebhookId"];
+                    /** @description As `X-Service-Timestamp` (Standard Webhooks). */
+                    "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
+                    /**
+                     * @description `v1,` and the HMAC-SHA-256, in base64, of `webhook-id`, `webhook-timestamp` and the body,
+                     *     joined by periods (Standard Webhooks). Its key is the part of the signing secret after
+                     *     `whsec_`, decoded from base64. After a rotation there are two, separated by a space, while
+                     *     the previous secret is valid.
+                     */
+                    "webhook-signature": components["parameters"]["StandardWebhookSignature"];
+                    /** @description The `event_type` of the body. */
+                    "X-Service-Event": components["parameters"]["WebhookEvent"];
+                    /** @description The id of the delivery, equal in all of its attempts. A replay is another delivery. */
+                    "X-Service-Delivery": components["parameters"]["WebhookDelivery"];
+                    /** @description The number of the attempt. */
+                    "X-Service-Attempt": components["parameters"]["WebhookAttempt"];
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    /**
+                     * @example {
+                     *       "event_id": "evt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *       "event_type": "report.completed",
+                     *       "api_version": "v1",
+                     *       "occurred_at": "2026-11-20T19:27:00.123Z",
+                     *       "sequence": 7,
+                     *       "tenant": {
+                     *         "id": "tnt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *         "slug": "acme"
+                     *       },
+                     *       "actor": null,
+                     *       "data": {
+                     *         "report": {
+                     *           "id": "rpt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *           "name": "Sign-ins",
+                     *           "kind": "sign_ins_by_method"
+                     *         },
+                     *         "run": {
+                     *           "id": "run_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *           "state": "completed",
+                     *           "scheduled": true,
+                     *           "error": null
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EventEnvelope"] & {
+                        /** @constant */
+                        event_type?: "report.completed";
+                        data?: components["schemas"]["EventReportCompleted"] | components["schemas"]["EventTruncated"];
+                    };
+                };
+            };
+            responses: {
+                "2XX": components["responses"]["WebhookReceived"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "test.ping": {
         parameters: {
             query?: never;
@@ -15052,6 +15597,143 @@ export interface components {
         };
         BreachIncidentList: {
             data: components["schemas"]["BreachIncident"][];
+            meta: components["schemas"]["ListMeta"];
+        };
+        /** @description Each kind of report has some of them, and refuses the others. */
+        ReportParameters: {
+            /** @description Of `sign_ins_by_method`: the number of days up to today, 1 to 90, by default 30. Of `unused_applications`: for how many days applications got no token, 1 to 3650, by default 90. */
+            days?: number;
+            /** @description Of `mfa_coverage`: whether users with a second factor are listed, too; by default only those without. */
+            include_covered?: boolean;
+            /** @description Of `access_review`, and required there: the type of the resources. */
+            resource_type?: string;
+            /** @description Of `access_review`, and required there: what subjects may do, as for a check. */
+            action?: string;
+            /** @description Of `access_review`: the external ids of at most 1,000 resources. Empty: all of the type, at most 1,000. */
+            resource_ids?: string[];
+            /** @description Of `access_review`: the type of the subjects, by default `user`. */
+            subject_type?: string;
+        };
+        ReportSchedule: {
+            /**
+             * @description A week begins on Monday, a month on its first day.
+             * @enum {string}
+             */
+            interval: "daily" | "weekly" | "monthly";
+            /** @description In UTC, 0 to 23. */
+            hour: number;
+            /**
+             * @description The ids of at most 20 users who get a mail with figures and a link after each run. A user
+             *     who has no verified address or may not read the run at that time gets none.
+             */
+            recipients?: string[];
+        };
+        Report: {
+            id: string;
+            name: string;
+            /** @enum {string} */
+            kind: "sign_ins_by_method" | "mfa_coverage" | "unused_applications" | "access_review";
+            parameters: components["schemas"]["ReportParameters"];
+            /** @description Null: it runs on request only. */
+            schedule: components["schemas"]["ReportSchedule"] | null;
+            next_run_at: components["schemas"]["Timestamp"] | null;
+            created_at: components["schemas"]["Timestamp"];
+            /** @description Null: the product. */
+            created_by: components["schemas"]["BreachIncidentActor"] | null;
+            updated_at: components["schemas"]["Timestamp"];
+        };
+        ReportInput: {
+            /** @description One line of at most 200 bytes. */
+            name: string;
+            /** @enum {string} */
+            kind: "sign_ins_by_method" | "mfa_coverage" | "unused_applications" | "access_review";
+            /** @description Null: the defaults. */
+            parameters?: components["schemas"]["ReportParameters"] | null;
+            /** @description Null: it runs on request only. */
+            schedule?: components["schemas"]["ReportSchedule"] | null;
+        };
+        ReportPatch: {
+            /** @description One line of at most 200 bytes. */
+            name?: string;
+            parameters?: components["schemas"]["ReportParameters"];
+            /** @description Null: it runs on request only. */
+            schedule?: components["schemas"]["ReportSchedule"] | null;
+            id?: components["schemas"]["Immutable"];
+            kind?: components["schemas"]["Immutable"];
+            created_at?: components["schemas"]["Immutable"];
+        };
+        ReportRun: {
+            id: string;
+            report_id: string;
+            /** @description The name of the report at that time. */
+            name: string;
+            /** @enum {string} */
+            kind: "sign_ins_by_method" | "mfa_coverage" | "unused_applications" | "access_review";
+            parameters: components["schemas"]["ReportParameters"];
+            /** @enum {string} */
+            state: "queued" | "running" | "completed" | "failed";
+            /** @description Whether the schedule started it. */
+            scheduled: boolean;
+            /** @description The members of each row. */
+            columns: string[];
+            /** @description The number of rows so far. */
+            rows: number;
+            /** @description Whether a limit was reached, so that there would be more rows. */
+            truncated: boolean;
+            /** @description The summary. */
+            figures: components["schemas"]["ReportFigure"][];
+            /** @description Why it failed. */
+            error: components["schemas"]["ReportFailure"] | null;
+            created_at: components["schemas"]["Timestamp"];
+            /** @description Null: the product. */
+            created_by: components["schemas"]["BreachIncidentActor"] | null;
+            started_at: components["schemas"]["Timestamp"] | null;
+            finished_at: components["schemas"]["Timestamp"] | null;
+            expires_at: components["schemas"]["Timestamp"];
+            /** @description To the recipients, of a scheduled run that completed; empty in lists. */
+            mails: components["schemas"]["ReportMail"][];
+        };
+        ReportFigure: {
+            /** @description What was counted, such as users_without_factor. */
+            name: string;
+            /** @description Of which method, kind or group; null: of all. */
+            label: string | null;
+            value: number;
+        };
+        ReportFailure: {
+            /** @description Such as time_limit_exceeded, resource_type_not_found, relation_undefined, subject_invalid or internal_error. */
+            code: string;
+            message: string;
+        };
+        ReportMail: {
+            user_id: string;
+            /** @enum {string} */
+            state: "queued" | "sent" | "skipped";
+            /** @description Why it was skipped: user_not_found, user_disabled, email_unverified, scope_missing or mail_refused. */
+            reason: string | null;
+        };
+        /** @description A member for each column of the run. */
+        ReportRow: {
+            [key: string]: string | number | null;
+        };
+        ReportRead: {
+            data: components["schemas"]["Report"];
+            meta: components["schemas"]["Meta"];
+        };
+        ReportList: {
+            data: components["schemas"]["Report"][];
+            meta: components["schemas"]["ListMeta"];
+        };
+        ReportRunRead: {
+            data: components["schemas"]["ReportRun"];
+            meta: components["schemas"]["Meta"];
+        };
+        ReportRunList: {
+            data: components["schemas"]["ReportRun"][];
+            meta: components["schemas"]["ListMeta"];
+        };
+        ReportRowList: {
+            data: components["schemas"]["ReportRow"][];
             meta: components["schemas"]["ListMeta"];
         };
         AffectedUser: {
@@ -17556,6 +18238,28 @@ export interface components {
             new_jti: string;
             granted: components["schemas"]["EventTokenTarget"];
         };
+        EventReport: {
+            report: components["schemas"]["Report"];
+        };
+        EventReportChanged: {
+            report: components["schemas"]["Report"];
+            changes: components["schemas"]["EventChanges"];
+        };
+        EventReportCompleted: {
+            report: {
+                id: string;
+                name: string;
+                kind: string;
+            };
+            run: {
+                id: string;
+                /** @enum {string} */
+                state: "completed" | "failed";
+                scheduled: boolean;
+                /** @description The code of the error. */
+                error: string | null;
+            };
+        };
         EventBreachIncident: {
             incident: components["schemas"]["BreachIncident"];
         };
@@ -18686,6 +19390,16 @@ export interface components {
          * @example brc_k3q7v2m5x4r6t2w7a2c3d4e5f6
          */
         IncidentInPath: string;
+        /**
+         * @description The report's id.
+         * @example rpt_k3q7v2m5x4r6t2w7a2c3d4e5f6
+         */
+        ReportInPath: string;
+        /**
+         * @description The run's id.
+         * @example run_k3q7v2m5x4r6t2w7a2c3d4e5f6
+         */
+        ReportRunInPath: string;
         /**
          * @description The trusted issuer's id.
          * @example iss_k3q7v2m5x4r6t2w7a2c3d4e5f6
@@ -28064,6 +28778,407 @@ export interface operations {
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listReports: {
+        parameters: {
+            query?: {
+                /** @description Opaque; `meta.next_cursor` of the page before. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description How many items a page has at most. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of reports. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReportList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createReport: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Sign-ins",
+                 *       "kind": "sign_ins_by_method",
+                 *       "parameters": {
+                 *         "days": 30
+                 *       },
+                 *       "schedule": {
+                 *         "interval": "weekly",
+                 *         "hour": 6,
+                 *         "recipients": [
+                 *           "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                 *         ]
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["ReportInput"];
+            };
+        };
+        responses: {
+            /** @description The report is saved. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReportRead"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getReport: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The report's id.
+                 * @example rpt_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                report_id: components["parameters"]["ReportInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The report. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReportRead"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    deleteReport: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The report's id.
+                 * @example rpt_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                report_id: components["parameters"]["ReportInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The report is deleted. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    patchReport: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The report's id.
+                 * @example rpt_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                report_id: components["parameters"]["ReportInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Sign-ins of a week",
+                 *       "parameters": {
+                 *         "days": 7
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["ReportPatch"];
+            };
+        };
+        responses: {
+            /** @description The report as it is now. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReportRead"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listReportRuns: {
+        parameters: {
+            query?: {
+                /** @description Opaque; `meta.next_cursor` of the page before. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description How many items a page has at most. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The report's id.
+                 * @example rpt_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                report_id: components["parameters"]["ReportInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of runs. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReportRunList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    runReport: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The report's id.
+                 * @example rpt_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                report_id: components["parameters"]["ReportInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The run is queued. */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReportRunRead"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getReportRun: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The report's id.
+                 * @example rpt_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                report_id: components["parameters"]["ReportInPath"];
+                /**
+                 * @description The run's id.
+                 * @example run_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                run_id: components["parameters"]["ReportRunInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The run. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReportRunRead"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listReportRows: {
+        parameters: {
+            query?: {
+                /** @description The format; by default that of the `Accept` header. Only pages of `json` have a limit and a cursor. */
+                format?: "json" | "csv" | "jsonl";
+                /** @description Opaque; `meta.next_cursor` of the page before. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description How many items a page has at most. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The report's id.
+                 * @example rpt_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                report_id: components["parameters"]["ReportInPath"];
+                /**
+                 * @description The run's id.
+                 * @example run_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                run_id: components["parameters"]["ReportRunInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Rows. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReportRowList"];
+                    /**
+                     * @example date,method,sign_ins,failures,users
+                     *     2026-11-20,pwd+otp,12,1,7
+                     */
+                    "text/csv": string;
+                    "application/x-ndjson": components["schemas"]["ReportRow"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
