@@ -299,11 +299,6 @@ func secure(h http.Header, scripts, island bool) {
 	h.Set("X-Frame-Options", "DENY")
 }
 
-// overview shows the areas that the person may use.
-func overview(v *visit) error {
-	return v.show("overview.html", "Overview", nil)
-}
-
 // isPage reports whether a path is that of a page, or below it.
 func isPage(path, page string) bool {
 	return path == page || strings.HasPrefix(path, page+"/")

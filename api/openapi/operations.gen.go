@@ -34,6 +34,7 @@ var operations = []web.Operation{
 	{ID: "runAssertionSet", Method: "POST", Path: "/api/v1/assertions/{name}/run", Tag: "resources", Scope: "resources:read", MediaType: "application/json", RateLimit: "admin"},
 	{ID: "listAuditEvents", Method: "GET", Path: "/api/v1/audit/events", Tag: "audit", Scope: "audit:read", RateLimit: "admin"},
 	{ID: "getAuditEvent", Method: "GET", Path: "/api/v1/audit/events/{sequence}", Tag: "audit", Scope: "audit:read", RateLimit: "admin"},
+	{ID: "summarizeAuditEvents", Method: "GET", Path: "/api/v1/audit/summary", Tag: "audit", Scope: "audit:read", RateLimit: "admin"},
 	{ID: "answerConsent", Method: "POST", Path: "/api/v1/auth/consent", Tag: "auth", Scope: "me:write", Cookie: true, MediaType: "application/json", Idempotent: true, RateLimit: "self-service"},
 	{ID: "answerDevice", Method: "POST", Path: "/api/v1/auth/device", Tag: "auth", Scope: "me:write", Cookie: true, MediaType: "application/json", Idempotent: true, RateLimit: "sign-in"},
 	{ID: "resendEmail", Method: "POST", Path: "/api/v1/auth/email/resend", Tag: "auth", MediaType: "application/json", RateLimit: "sign-in"},
