@@ -149,11 +149,11 @@ func (v *visit) problems() (found []problem, checked bool, err error) {
 		}},
 		{"webhooks:read", "/api/v1/webhooks/subscriptions?state=enabled&limit=250", func(o object) (problem, bool) {
 			since, failing := o["failing_since"].(string)
-			return problem{nameOf(o), "Webhook deliveries fail since " + day(since), webhooksPage + "/" + segment(o["id"])}, failing
+			return problem{titleOf("", o), "Webhook deliveries fail since " + day(since), webhooksPage + "/" + segment(o["id"])}, failing
 		}},
 		{"federation:read", "/api/v1/federation/connections?state=enabled&limit=250", func(o object) (problem, bool) {
 			since, failing := o["metadata_failing_since"].(string)
-			return problem{nameOf(o), "The metadata of the connection cannot be read since " + day(since), connectionsPage + "/" + segment(o["id"])}, failing
+			return problem{titleOf("", o), "The metadata of the connection cannot be read since " + day(since), connectionsPage + "/" + segment(o["id"])}, failing
 		}},
 		{"settings:read", "/api/v1/settings/saml-certificates", func(o object) (problem, bool) {
 			text, _ := o["not_after"].(string)

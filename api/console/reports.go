@@ -106,9 +106,9 @@ func (v *visit) reportWith(wrong *fault) error {
 	data["Runs"] = a.Data
 	v.paged(data, a.Meta, v.reportPage())
 	if wrong != nil {
-		return v.again("report.html", nameOf(r), data, wrong)
+		return v.again("report.html", titleOf("", r), data, wrong)
 	}
-	return v.show("report.html", nameOf(r), data)
+	return v.show("report.html", titleOf("", r), data)
 }
 
 // runReport runs a report, and leads to the page that follows the run.
@@ -217,7 +217,7 @@ func (v *visit) editedReport() (f *form, r object, title string, err error) {
 		return nil, nil, "", err
 	}
 	r, err = v.one(v.reportPath())
-	return reportForm(reportKindOf(r["kind"]), v.reportPage()+"/edit", "Save", v.reportPage()), r, "Edit " + nameOf(r), err
+	return reportForm(reportKindOf(r["kind"]), v.reportPage()+"/edit", "Save", v.reportPage()), r, "Edit " + titleOf("", r), err
 }
 
 func editReportForm(v *visit) error {

@@ -45,7 +45,7 @@ var named = []struct {
 }{
 	{"Connections", "federation:read", "/api/v1/federation/connections", connectionsPage, "name", "kind"},
 	{"Webhooks", "webhooks:read", "/api/v1/webhooks/subscriptions", webhooksPage, "name", "url"},
-	{"Trusted issuers", "applications:read", issuersPath, issuersPage, "name", "issuer"},
+	{"Trusted issuers", "applications:read", issuersPath, issuersPage, "issuer", "description"},
 	{"Incidents", "audit:read", incidentsPath, incidentsPage, "title", "severity"},
 	{"Reports", "audit:read", reportsPath, reportsPage, "name", "kind"},
 }
