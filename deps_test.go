@@ -90,7 +90,7 @@ const order = `
 	engine, webhooks/signature < webhooks/subscription;
 	webhooks/subscription < webhooks/delivery;
 	webhooks/delivery < webhooks;
-	engine < controlplane;
+	engine < controlplane, reporting;
 	# A tenant moves with the rows of all modules, two of which have to refresh theirs.
 	controlplane, oauth/revocation, tuplestore/sqlstore < controlplane/transfer;
 	controlplane < controlplane/management;
@@ -109,6 +109,7 @@ const order = `
 	identity/incident, api/web < api/incidents;
 	identity/flow, api/web < api/flows;
 	identity/threat, api/web < api/threatfeeds;
+	reporting, api/web < api/reports;
 	api/inprocess, api/web < api/pages;
 	client, api/inprocess, api/web, identity/authn < api/console;
 	api/openapi, webhooks < api/webhooks;
@@ -124,7 +125,7 @@ const order = `
 	api/account, oauth, oauth/saml < api/oauth2;
 	api/openapi, controlplane/management < api/control;
 	api/pages, api/console, api/control < api/docs;
-	api/webhooks, api/federation, api/audit, api/docs, api/console, api/scopes, api/trustedissuers, api/incidents, api/flows, api/threatfeeds, api/scim, api/settings, api/authzen, api/applications, api/oauth2 < api;
+	api/webhooks, api/federation, api/audit, api/docs, api/console, api/scopes, api/trustedissuers, api/incidents, api/flows, api/threatfeeds, api/reports, api/scim, api/settings, api/authzen, api/applications, api/oauth2 < api;
 
 	# The composition of all packages, which the program and the tests of api open.
 	api, controlplane/management, engine/audit, tuplestore/leasenode, webhooks < server;
@@ -175,6 +176,7 @@ var apiMayNotImport = map[string][]string{
 	"api/scopes":         {"internal/eventlog", "internal/sqldb"},
 	"api/threatfeeds":    {"internal/eventlog", "internal/sqldb"},
 	"api/incidents":      {"internal/eventlog", "internal/sqldb"},
+	"api/reports":        {"internal/eventlog", "internal/sqldb"},
 	"api/trustedissuers": {"internal/eventlog", "internal/sqldb"},
 	"api/settings":       {"internal/eventlog", "internal/sqldb"},
 	"api/webhooks":       {"internal/eventlog", "internal/sqldb"},

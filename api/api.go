@@ -12,6 +12,7 @@
 //	incidents  breach incidents
 //	flows      the sign-in flow of a tenant
 //	threatfeeds lists of addresses and domains
+//	reports    saved reports and their runs
 //	webhooks   webhook subscriptions and their deliveries
 //	inprocess  calls operations from pages
 //	pages      the hosted pages of sign-in and account
@@ -54,6 +55,7 @@ import (
 	"stonetown/api/openapi"
 	"stonetown/api/pages"
 	"stonetown/api/people"
+	"stonetown/api/reports"
 	"stonetown/api/resources"
 	apiscim "stonetown/api/scim"
 	"stonetown/api/scopes"
@@ -136,7 +138,7 @@ type SignIns interface {
 
 // Config configures the interface. Engine, Resources, Tenants, Users,
 // Authn, Importer, Scopes, OAuth, Settings, Connections, SignIns, Webhooks,
-// SAMLKeys, SAML, SCIM, Audit, Incidents, Flows, Threats and CursorKey are required.
+// SAMLKeys, SAML, SCIM, Audit, Incidents, Flows, Threats, Reports and CursorKey are required.
 type Config struct {
 	Engine      Engine
 	Resources   resources.Store
@@ -157,6 +159,7 @@ type Config struct {
 	Incidents   incidents.Registry
 	Flows       flows.Registry
 	Threats     threatfeeds.Feeds
+	Reports     reports.Registry
 
 	// ControlURL is the address of the control plane, as [controlplane.Config] has it. Default:
 	// there is none.
@@ -187,8 +190,8 @@ type Config struct {
 
 // New returns the handler of all hosts.
 func New(c Config) (http.Handler, error) {
-	if c.Engine == nil || c.Resources == nil || c.Assertions == nil || c.Users == nil || c.Authn == nil || c.Importer == nil || c.Scopes == nil || c.OAuth == (OAuth{}) || c.Settings == nil || c.Connections == nil || c.SignIns == nil || c.Webhooks == nil || c.SAMLKeys == nil || c.SAML == nil || c.SCIM == nil || c.Audit == nil || c.Incidents == nil || c.Flows == nil || c.Threats == nil || c.GeoIP == nil {
-		return nil, errors.New("api: Config.Engine, Resources, Users, Authn, Importer, Scopes, OAuth, Settings, Connections, SignIns, Webhooks, SAMLKeys, SAML, SCIM, Audit, Incidents, Flows, Threats and GeoIP are required")
+	if c.Engine == nil || c.Resources == nil || c.Assertions == nil || c.Users == nil || c.Authn == nil || c.Importer == nil || c.Scopes == nil || c.OAuth == (OAuth{}) || c.Settings == nil || c.Connections == nil || c.SignIns == nil || c.Webhooks == nil || c.SAMLKeys == nil || c.SAML == nil || c.SCIM == nil || c.Audit == nil || c.Incidents == nil || c.Flows == nil || c.Threats == nil || c.Reports == nil || c.GeoIP == nil {
+		return nil, errors.New("api: Config.Engine, Resources, Users, Authn, Importer, Scopes, OAuth, Settings, Connections, SignIns, Webhooks, SAMLKeys, SAML, SCIM, Audit, Incidents, Flows, Threats, Reports and GeoIP are required")
 	}
 	if c.ControlURL != "" && c.Organizations == nil {
 		return nil, errors.New("api: Config.Organizations is required with a ControlURL")
@@ -221,13 +224,14 @@ func New(c Config) (http.Handler, error) {
 	(&incidents.Handlers{Registry: c.Incidents, Cursors: cursors}).Mount(routes, server.Fail)
 	(&flows.Handlers{Registry: c.Flows, Accounts: c.Authn, Cursors: cursors}).Mount(routes, server.Fail)
 	(&threatfeeds.Handlers{Feeds: c.Threats, Cursors: cursors}).Mount(routes, server.Fail)
+	(&reports.Handlers{Registry: c.Reports, Cursors: cursors}).Mount(routes, server.Fail)
 	(&oauth2.Handlers{
 		Grants: c.OAuth.Grants, Authorization: c.OAuth.Authorization, Tokens: c.OAuth.Tokens, Keys: c.OAuth.Keys, Clients: c.OAuth.Clients,
 		Describer: c.OAuth.Describer, Sessions: c.Authn, SAML: c.SAML, SignIns: c.SignIns, Server: server,
 	}).Mount(routes)
 	document.Mount(routes)
 
-	formats := map[string]web.ErrorFormat{"resources": resources.Errors, "auth": account.Errors, "me": account.Errors, "users": people.Errors, "groups": people.Errors, "applications": applications.Errors, "scopes": scopes.Errors, "trusted-issuers": trustedissuers.Errors, "authzen": authzen.Errors, "federation": federation.Errors, "webhooks": webhooks.Errors, "audit": audit.Errors, "breach-incidents": incidents.Errors, "sign-in-flow": flows.Errors, "threat-feeds": threatfeeds.Errors, "oauth2": oauth2.TokenErrors, "provider-logout": oauth2.TokenErrors, "registration": oauth2.TokenErrors}
+	formats := map[string]web.ErrorFormat{"resources": resources.Errors, "auth": account.Errors, "me": account.Errors, "users": people.Errors, "groups": people.Errors, "applications": applications.Errors, "scopes": scopes.Errors, "trusted-issuers": trustedissuers.Errors, "authzen": authzen.Errors, "federation": federation.Errors, "webhooks": webhooks.Errors, "audit": audit.Errors, "breach-incidents": incidents.Errors, "sign-in-flow": flows.Errors, "threat-feeds": threatfeeds.Errors, "reports": reports.Errors, "oauth2": oauth2.TokenErrors, "provider-logout": oauth2.TokenErrors, "registration": oauth2.TokenErrors}
 	hosted := &pages.Handlers{Mailbox: c.Mailbox, Welcome: c.Welcome, SecurityContact: c.SecurityContact, Internal: server.LogInternal}
 	formats["authorization"] = web.ErrorFormat{Render: hosted.RenderError}
 	formats["federated-sign-in"] = web.ErrorFormat{Translate: account.Errors.Translate, Render: hosted.RenderSignInError}

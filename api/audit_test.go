@@ -62,6 +62,22 @@ func auditEvents(t *testing.T, w *world, c *client) {
 	stranger.want(t, 403, "insufficient_scope", "GET", "/api/v1/audit/events", nil)
 	stranger.want(t, 403, "insufficient_scope", "GET", "/api/v1/audit/events/1", nil)
 
+	// The summary counts what the list has.
+	stranger.want(t, 403, "insufficient_scope", "GET", "/api/v1/audit/summary", nil)
+	summary := reader.want(t, 200, "", "GET", "/api/v1/audit/summary?days=1", nil).data()
+	equal(t, "truncated", summary["truncated"], false)
+	counted := 0
+	for _, item := range summary["counts"].([]any) {
+		counted++
+		typ := item.(object)["event_type"].(string)
+		equal(t, typ, item.(object)["count"], float64(len(reader.want(t, 200, "", "GET", "/api/v1/audit/events?limit=250&type="+typ, nil).list())))
+	}
+	equal(t, "counted", counted > 0, true)
+	equal(t, "of another tenant", len(other.want(t, 200, "", "GET", "/api/v1/audit/summary", nil).data()["counts"].([]any)) < counted, true)
+	for _, days := range []string{"0", "91", "x", "-1"} {
+		reader.want(t, 400, "validation_failed", "GET", "/api/v1/audit/summary?days="+days, nil)
+	}
+
 	// The lineage of a token leads from each of its exchanges to all others.
 	app := c.want(t, 201, "", "POST", "/api/v1/applications", object{"name": "Orders", "type": "m2m", "allowed_scopes": []string{"audit:read"}, "token_exchange": exchanging(ordersAPI, stockAPI)}).data()
 	id, key := app["client_id"].(string), app["client_secret"].(string)

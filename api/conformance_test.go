@@ -229,6 +229,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"a_threat_feed_is_filled_changed_and_deleted":              threatFeeds,
 	"a_threat_feed_is_fetched":                                 fetchedFeeds,
 	"threat_feeds_are_compared_with_sign_ins":                  threatsAtSignIn,
+	"a_report_is_saved_run_and_mailed":                         reports,
 	"a_pushed_request_is_used_once":                            pushedRequests,
 	"a_revoked_token_is_refused_at_once":                       revocation,
 	"an_application_is_created_changed_and_deleted":            applicationLife,

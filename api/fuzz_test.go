@@ -24,6 +24,7 @@ import (
 	"stonetown/api/incidents"
 	"stonetown/api/oauth2"
 	"stonetown/api/people"
+	apireports "stonetown/api/reports"
 	apiresources "stonetown/api/resources"
 	"stonetown/api/scim"
 	"stonetown/api/settings"
@@ -91,6 +92,8 @@ type noIncidents struct{ incidents.Registry }
 type noFlows struct{ flows.Registry }
 
 type noThreats struct{ threatfeeds.Feeds }
+
+type noReports struct{ apireports.Registry }
 
 type noSAML struct{ oauth2.SAML }
 
@@ -170,7 +173,7 @@ func (noOrigins) OriginAllowed(context.Context, string, string, string) (bool, e
 func newHandler(t testing.TB) (http.Handler, *everything) {
 	t.Helper()
 	e := new(everything)
-	h, err := api.New(api.Config{Engine: e, Resources: e, Assertions: noAssertions{}, Config: pipeline(t, e), Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: api.OAuth{Tokens: e}, Settings: noSettings{}, Connections: noConnections{}, SignIns: noSignIns{}, SAMLKeys: noSAMLKeys{}, SAML: noSAML{}, SCIM: noSCIM{}, Audit: noAudit{}, Incidents: noIncidents{}, Flows: noFlows{}, Threats: noThreats{}, Webhooks: noWebhooks{}, GeoIP: geo.None{}, CursorKey: cursorKey})
+	h, err := api.New(api.Config{Engine: e, Resources: e, Assertions: noAssertions{}, Config: pipeline(t, e), Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: api.OAuth{Tokens: e}, Settings: noSettings{}, Connections: noConnections{}, SignIns: noSignIns{}, SAMLKeys: noSAMLKeys{}, SAML: noSAML{}, SCIM: noSCIM{}, Audit: noAudit{}, Incidents: noIncidents{}, Flows: noFlows{}, Threats: noThreats{}, Reports: noReports{}, Webhooks: noWebhooks{}, GeoIP: geo.None{}, CursorKey: cursorKey})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,7 +339,7 @@ func newRealHandler(t testing.TB) http.Handler {
 	}
 	t.Cleanup(real.Close)
 	e := new(everything)
-	h, err := api.New(api.Config{Engine: audit.Engine{Engine: real}, Resources: e, Assertions: noAssertions{}, Config: pipeline(t, e), Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: api.OAuth{Tokens: e}, Settings: noSettings{}, Connections: noConnections{}, SignIns: noSignIns{}, SAMLKeys: noSAMLKeys{}, SAML: noSAML{}, SCIM: noSCIM{}, Audit: noAudit{}, Incidents: noIncidents{}, Flows: noFlows{}, Threats: noThreats{}, Webhooks: noWebhooks{}, GeoIP: geo.None{}, CursorKey: cursorKey})
+	h, err := api.New(api.Config{Engine: audit.Engine{Engine: real}, Resources: e, Assertions: noAssertions{}, Config: pipeline(t, e), Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: api.OAuth{Tokens: e}, Settings: noSettings{}, Connections: noConnections{}, SignIns: noSignIns{}, SAMLKeys: noSAMLKeys{}, SAML: noSAML{}, SCIM: noSCIM{}, Audit: noAudit{}, Incidents: noIncidents{}, Flows: noFlows{}, Threats: noThreats{}, Reports: noReports{}, Webhooks: noWebhooks{}, GeoIP: geo.None{}, CursorKey: cursorKey})
 	if err != nil {
 		t.Fatal(err)
 	}

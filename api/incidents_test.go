@@ -40,6 +40,10 @@ func breachIncidents(t *testing.T, w *world, c *client) {
 	slices.Sort(want)
 	equal(t, "affected", ids, want)
 	equal(t, "the end", next.meta("next_cursor"), nil)
+	emails := map[string]any{ann: "ann@incidents.example", bob: "bob@incidents.example"}
+	equal(t, "email", page.list()[0].(object)["email"], emails[ids[0]])
+	blind := c.with(w.token(t, c, w.application(t, c, "audit:read")))
+	equal(t, "no email", blind.want(t, 200, "", "GET", path+"/affected-users", nil).list()[0].(object)["email"], nil)
 
 	// A mail to each of them.
 	notification := c.want(t, 202, "", "POST", path+"/notifications", object{"subject": "A backup was public", "message": "It had your name.\n\nWe are sorry."}).data()

@@ -25,6 +25,7 @@ import (
 	"stonetown/internal/sqldb"
 	"stonetown/internal/tenantkeys"
 	"stonetown/oauth"
+	"stonetown/reporting"
 	"stonetown/tuplestore/sqlstore"
 	"stonetown/webhooks"
 )
@@ -49,6 +50,7 @@ func migrations() []sqldb.Migrations {
 		signin.Migrations(),
 		authn.Migrations(),
 		oauth.Migrations(),
+		reporting.Migrations(),
 		eventlog.Migrations(),
 		idempotency.Migrations(),
 		jobs.Migrations(),

@@ -62,6 +62,7 @@ import (
 	"stonetown/oauth/protocol"
 	"stonetown/oauth/saml"
 	"stonetown/oauth/scope"
+	"stonetown/reporting"
 	"stonetown/schema"
 	"stonetown/settings"
 	"stonetown/tuplestore/leasenode"
@@ -183,6 +184,7 @@ type Server struct {
 	Incidents     *incident.Registry
 	Flows         *flow.Registry
 	Threats       *threat.Feeds
+	Reports       *reporting.Registry
 	Management    *management.Service
 
 	BreachedPasswords breached.List
@@ -357,6 +359,11 @@ func (s *Server) compose(c Config) (err error) {
 		return err
 	}
 
+	s.Reports = reporting.New(reporting.Config{
+		DB: s.DB, Events: events, Engine: s.Engine, People: reportedPeople{s.Users, s.Authn, scopes}, Applications: reportedApplications{s.OAuth.Clients},
+		Mail: reportMails{s.Authn}, Inactive: s.Organizations.InactiveTenants, Jobs: s.Jobs, Clock: c.Clock, Logger: c.Logger,
+	})
+
 	s.Management, err = management.New(management.Config{
 		DB: s.DB, Directory: s.Organizations, Relations: s.Engine, Users: managers{s.Users, s.Authn}, Mail: managers{s.Users, s.Authn},
 		Applications: applications{s.OAuth.Clients, s.Users}, Jobs: s.Jobs, Log: events,
@@ -380,6 +387,7 @@ func (s *Server) compose(c Config) (err error) {
 		Incidents:       s.Incidents,
 		Flows:           s.Flows,
 		Threats:         s.Threats,
+		Reports:         s.Reports,
 		ControlURL:      c.ControlURL,
 		Organizations:   s.Management,
 		CursorKey:       c.MasterKey.Derive("cursors"),
@@ -399,7 +407,7 @@ func (s *Server) compose(c Config) (err error) {
 		},
 	}
 	s.loops = []func(context.Context){
-		masterkey.Rotation{DB: s.DB, Key: sealer, Logger: c.Logger}.Run, keys.Run, limits.Run, events.Run, samlKeys.Run, s.Leases.Run, s.store.Run, s.Authn.Run, s.Threats.Run, importer.Run, s.Jobs.Run, s.Connections.Run, signIns.Run, s.Webhooks.Run, s.Organizations.Run, s.Management.Run,
+		masterkey.Rotation{DB: s.DB, Key: sealer, Logger: c.Logger}.Run, keys.Run, limits.Run, events.Run, samlKeys.Run, s.Leases.Run, s.store.Run, s.Authn.Run, s.Threats.Run, importer.Run, s.Jobs.Run, s.Connections.Run, signIns.Run, s.Webhooks.Run, s.Reports.Run, s.Organizations.Run, s.Management.Run,
 		func(ctx context.Context) { s.OAuth.Run(ctx, c.Logger) },
 	}
 	return nil

@@ -31,6 +31,12 @@ type AuditEventRead struct {
 	Meta Meta       `json:"meta"`
 }
 
+// AuditSummaryRead defines model for AuditSummaryRead.
+type AuditSummaryRead struct {
+	Data summary `json:"data"`
+	Meta Meta    `json:"meta"`
+}
+
 // Context Values for the parameters of conditions. Those stored with a relation go
 // before those of a request; a request's values that no condition asks for
 // are ignored. Numbers may be written as text (`"5"`). At most 16 KiB.
@@ -129,6 +135,12 @@ type NameInPath = string
 // RelationInQuery defines model for RelationInQuery.
 type RelationInQuery = string
 
+// ReportInPath defines model for ReportInPath.
+type ReportInPath = string
+
+// ReportRunInPath defines model for ReportRunInPath.
+type ReportRunInPath = string
+
 // ResourceTypeInQuery defines model for ResourceTypeInQuery.
 type ResourceTypeInQuery = string
 
@@ -211,6 +223,12 @@ type ListAuditEventsParams struct {
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// SummarizeAuditEventsParams defines parameters for SummarizeAuditEvents.
+type SummarizeAuditEventsParams struct {
+	// Days How many days back from now.
+	Days *int `form:"days,omitempty" json:"days,omitempty"`
+}
+
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
 	// ListAuditEvents List events, newest first
@@ -219,6 +237,9 @@ type ServerInterface interface {
 	// GetAuditEvent Read an event
 	// (GET /api/v1/audit/events/{sequence})
 	GetAuditEvent(w http.ResponseWriter, r *http.Request, sequence string)
+	// SummarizeAuditEvents Count the events of each type
+	// (GET /api/v1/audit/summary)
+	SummarizeAuditEvents(w http.ResponseWriter, r *http.Request, params SummarizeAuditEventsParams)
 }
 
 // ServerInterfaceWrapper converts contexts to parameters.
@@ -367,6 +388,39 @@ func (siw *ServerInterfaceWrapper) GetAuditEvent(w http.ResponseWriter, r *http.
 	handler.ServeHTTP(w, r)
 }
 
+// SummarizeAuditEvents operation middleware
+func (siw *ServerInterfaceWrapper) SummarizeAuditEvents(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params SummarizeAuditEventsParams
+
+	// ------------- Optional query parameter "days" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "days", r.URL.Query(), &params.Days, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "days"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "days", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.SummarizeAuditEvents(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 type UnescapedCookieParamError struct {
 	ParamName string
 	Err       error
@@ -484,6 +538,8 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 
 	r.HandleFunc(options.BaseURL+"/api/v1/audit/events/{sequence}", wrapper.GetAuditEvent).Methods(http.MethodGet)
 
+	r.HandleFunc(options.BaseURL+"/api/v1/audit/summary", wrapper.SummarizeAuditEvents).Methods(http.MethodGet)
+
 	return r
 }
 
@@ -523,6 +579,24 @@ func (response GetAuditEvent200JSONResponse) VisitGetAuditEventResponse(w http.R
 	return web.WriteJSON(w, 200, response.Body)
 }
 
+type SummarizeAuditEventsRequestObject struct {
+	Params SummarizeAuditEventsParams
+}
+
+// SummarizeAuditEventsResponseObject is one of the successful responses.
+type SummarizeAuditEventsResponseObject interface {
+	VisitSummarizeAuditEventsResponse(w http.ResponseWriter) error
+}
+
+type SummarizeAuditEvents200JSONResponse struct {
+	Body AuditSummaryRead
+}
+
+func (response SummarizeAuditEvents200JSONResponse) VisitSummarizeAuditEventsResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
 // StrictServerInterface has one method per operation.
 type StrictServerInterface interface {
 	// ListAuditEvents List events, newest first
@@ -531,6 +605,9 @@ type StrictServerInterface interface {
 	// GetAuditEvent Read an event
 	// (GET /api/v1/audit/events/{sequence})
 	GetAuditEvent(ctx context.Context, request GetAuditEventRequestObject) (GetAuditEventResponseObject, error)
+	// SummarizeAuditEvents Count the events of each type
+	// (GET /api/v1/audit/summary)
+	SummarizeAuditEvents(ctx context.Context, request SummarizeAuditEventsRequestObject) (SummarizeAuditEventsResponseObject, error)
 }
 
 // strictHandler decodes a request, calls the operation and writes its response.
@@ -562,6 +639,18 @@ func (sh *strictHandler) GetAuditEvent(w http.ResponseWriter, r *http.Request, s
 	response, err := sh.ssi.GetAuditEvent(r.Context(), request)
 	if err == nil {
 		err = response.VisitGetAuditEventResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) SummarizeAuditEvents(w http.ResponseWriter, r *http.Request, params SummarizeAuditEventsParams) {
+	var request SummarizeAuditEventsRequestObject
+	request.Params = params
+	response, err := sh.ssi.SummarizeAuditEvents(r.Context(), request)
+	if err == nil {
+		err = response.VisitSummarizeAuditEventsResponse(w)
 	}
 	if err != nil {
 		sh.fail(w, r, err)

@@ -4,6 +4,7 @@ package audit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -18,6 +19,7 @@ import (
 type Log interface {
 	Events(ctx context.Context, tenantID string, f auditlog.Filter, before int64, limit int) (auditlog.Page, error)
 	Event(ctx context.Context, tenantID string, position int64) (auditlog.Event, error)
+	Summary(ctx context.Context, tenantID string, since time.Time) (auditlog.Summary, error)
 }
 
 // Handlers implements the operations. It is safe for concurrent use.
@@ -30,6 +32,9 @@ var _ StrictServerInterface = (*Handlers)(nil)
 
 // event is an event as the operations answer it.
 type event = auditlog.Event
+
+// summary is a summary as the operations answer it.
+type summary = auditlog.Summary
 
 // Mount adds the operations to a router. fail answers requests that end in an error.
 func (h *Handlers) Mount(router *mux.Router, fail func(w http.ResponseWriter, r *http.Request, err error)) {
@@ -111,4 +116,20 @@ func (h *Handlers) GetAuditEvent(ctx context.Context, request GetAuditEventReque
 	}
 	e, err := h.Log.Event(ctx, info.Tenant.ID, position)
 	return GetAuditEvent200JSONResponse{Body: AuditEventRead{Data: e, Meta: Meta{RequestID: info.RequestID}}}, err
+}
+
+// maxDays is how many days a summary can have.
+const maxDays = 90
+
+// SummarizeAuditEvents counts events.
+func (h *Handlers) SummarizeAuditEvents(ctx context.Context, request SummarizeAuditEventsRequestObject) (SummarizeAuditEventsResponseObject, error) {
+	info, days := web.InfoOf(ctx), 7
+	if request.Params.Days != nil {
+		days = *request.Params.Days
+	}
+	if days < 1 || days > maxDays {
+		return nil, web.ValidationFailed(web.FieldError{Field: "days", Code: "out_of_range", Message: fmt.Sprintf("days must be between 1 and %d", maxDays)})
+	}
+	s, err := h.Log.Summary(ctx, info.Tenant.ID, time.Now().UTC().AddDate(0, 0, -days))
+	return SummarizeAuditEvents200JSONResponse{Body: AuditSummaryRead{Data: s, Meta: Meta{RequestID: info.RequestID}}}, err
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"stonetown/api/inprocess"
+	"stonetown/api/web"
 )
 
 const auditPage = "/console/audit"
@@ -145,21 +146,11 @@ func exportCSV(v *visit) error {
 		if err != nil {
 			return err
 		}
-		return w.Write(cells(e.At, e.Type, strconv.FormatInt(e.Sequence, 10), e.ID, actor.Type, actor.ID, e.ClientID, e.ClientIP, e.RequestID, string(text)))
+		return w.Write(web.CSVCells(e.At, e.Type, strconv.FormatInt(e.Sequence, 10), e.ID, actor.Type, actor.ID, e.ClientID, e.ClientIP, e.RequestID, string(text)))
 	}, func() error {
 		w.Flush()
 		return w.Error()
 	})
-}
-
-// cells returns a row that spreadsheets do not take for formulas.
-func cells(row ...string) []string {
-	for i, text := range row {
-		if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
-			row[i] = "'" + text
-		}
-	}
-	return row
 }
 
 // exportLines writes the events that a filter selects as lines of JSON.

@@ -166,13 +166,22 @@ func (h *Handlers) Routes(wrap wrap) (map[string]map[string]http.Handler, error)
 		webhooksPage + "/{subscription_id}/rotate-secret": {"GET": rotateSubscriptionSecretForm, "POST": rotateSubscriptionSecret},
 		webhooksPage + "/{subscription_id}/delete":        {"GET": deleteSubscriptionForm, "POST": deleteSubscription},
 		webhooksPage + "/{subscription_id}/redeliver":     {"GET": subscription, "POST": redeliver},
-		incidentsPage:                                        {"GET": incidents},
-		incidentsPage + "/new":                               {"GET": newIncidentForm, "POST": openIncident},
-		incidentsPage + "/{incident_id}":                     {"GET": incident, "POST": addAffected},
-		incidentsPage + "/{incident_id}/edit":                {"GET": editIncidentForm, "POST": editIncident},
-		incidentsPage + "/{incident_id}/close":               {"GET": closeIncidentForm, "POST": closeIncident},
-		incidentsPage + "/{incident_id}/notify":              {"GET": notifyIncidentForm, "POST": notifyIncident},
-		incidentsPage + "/{incident_id}/remove":              {"GET": incident, "POST": removeAffected},
+		incidentsPage:                                         {"GET": incidents},
+		incidentsPage + "/new":                                {"GET": newIncidentForm, "POST": openIncident},
+		incidentsPage + "/{incident_id}":                      {"GET": incident, "POST": addAffected},
+		incidentsPage + "/{incident_id}/edit":                 {"GET": editIncidentForm, "POST": editIncident},
+		incidentsPage + "/{incident_id}/close":                {"GET": closeIncidentForm, "POST": closeIncident},
+		incidentsPage + "/{incident_id}/notify":               {"GET": notifyIncidentForm, "POST": notifyIncident},
+		incidentsPage + "/{incident_id}/remove":               {"GET": incident, "POST": removeAffected},
+		reportsPage:                                           {"GET": reports},
+		reportsPage + "/new":                                  {"GET": newReportForm, "POST": createReport},
+		reportsPage + "/{report_id}":                          {"GET": report},
+		reportsPage + "/{report_id}/run":                      {"GET": report, "POST": runReport},
+		reportsPage + "/{report_id}/edit":                     {"GET": editReportForm, "POST": editReport},
+		reportsPage + "/{report_id}/delete":                   {"GET": deleteReportForm, "POST": deleteReport},
+		reportsPage + "/{report_id}/runs/{run_id}":            {"GET": reportRun},
+		reportsPage + "/{report_id}/runs/{run_id}/rows.csv":   {"GET": reportFile("csv")},
+		reportsPage + "/{report_id}/runs/{run_id}/rows.jsonl": {"GET": reportFile("jsonl")},
 		auditPage:                                            {"GET": events},
 		auditPage + "/events.csv":                            {"GET": exportCSV},
 		auditPage + "/events.jsonl":                          {"GET": exportLines},
@@ -326,11 +335,6 @@ func secure(h http.Header, scripts, island bool) {
 	}
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Frame-Options", "DENY")
-}
-
-// overview shows the areas that the person may use.
-func overview(v *visit) error {
-	return v.show("overview.html", "Overview", nil)
 }
 
 // isPage reports whether a path is that of a page, or below it.

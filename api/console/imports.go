@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+
+	"stonetown/api/web"
 )
 
 const (
@@ -138,7 +140,7 @@ func importErrors(v *visit) error {
 			text, _ := o[name].(string)
 			row[i+1] = text
 		}
-		_ = w.Write(cells(row...))
+		_ = w.Write(web.CSVCells(row...))
 	}
 	w.Flush()
 	return nil

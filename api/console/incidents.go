@@ -84,11 +84,29 @@ func (v *visit) incidentWith(wrong *fault) error {
 		"Write": v.may(incidentsWrite) && i["state"] == "open", "Users": v.may("users:read"),
 	}
 	v.paged(data, a.Meta, v.incidentPage())
+	if data["Assignee"], err = v.address(i["assignee_id"]); err != nil {
+		return err
+	}
 	title, _ := i["title"].(string)
 	if wrong != nil {
 		return v.again("incident.html", title, data, wrong)
 	}
 	return v.show("incident.html", title, data)
+}
+
+// address returns the address of a user; empty: the person may not see it, or it does not exist.
+func (v *visit) address(userID any) (string, error) {
+	id, _ := userID.(string)
+	if id == "" || !v.may("users:read") {
+		return "", nil
+	}
+	a, err := v.call(http.MethodGet, "/api/v1/users/"+url.PathEscape(id), nil)
+	if _, none := refused(err); none {
+		return "", nil
+	}
+	u, _ := a.Data.(object)
+	email, _ := u["email"].(string)
+	return email, err
 }
 
 // showForm shows a form that needs the scope for incidents, with the call that it makes.

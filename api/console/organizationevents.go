@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"stonetown/api/inprocess"
+	"stonetown/api/web"
 )
 
 // organizationFilter are the parameters by which events of an organisation are found.
@@ -96,7 +97,7 @@ func exportOrganizationCSV(v *visit) error {
 		if err != nil {
 			return err
 		}
-		return w.Write(cells(e.At, e.Type, e.ID, e.TenantID, by.Type, by.ID, by.Email, e.IP, e.RequestID, string(text)))
+		return w.Write(web.CSVCells(e.At, e.Type, e.ID, e.TenantID, by.Type, by.ID, by.Email, e.IP, e.RequestID, string(text)))
 	}, func() error {
 		w.Flush()
 		return w.Error()

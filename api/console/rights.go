@@ -31,6 +31,7 @@ var areas = []area{
 	{"Tests", testsPage, "Edit and run the assertions that changes of the model must keep.", "resources:read"},
 	{"Webhooks", webhooksPage, "Send events to receivers, see what was delivered to them, and send it again.", "webhooks:read"},
 	{"Incidents", incidentsPage, "Manage breach incidents, and notify the users that are affected.", "audit:read"},
+	{"Reports", reportsPage, "Save and schedule reports of sign-ins, second factors, unused applications and standing access.", "audit:read"},
 	{"Audit", auditPage, "Read what has happened and who did it, follow the lineage of tokens, and export events.", "audit:read"},
 }
 

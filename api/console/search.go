@@ -27,7 +27,62 @@ const (
 	maxTypes = 25 // that are asked for a resource whose type is not given
 )
 
-// search finds users, groups, applications and resources that the person may read, and pages.
+// furtherPages are pages below areas that are found by their names.
+var furtherPages = []area{
+	{"New application", applicationsPage + "/new", "Create an OAuth client.", "applications:write"},
+	{"New connection", connectionsPage + "/new", "Connect an identity provider.", "federation:write"},
+	{"New subscription", webhooksPage + "/new", "Send events to a receiver.", "webhooks:write"},
+	{"New trusted issuer", issuersPage + "/new", "Trust a platform of workloads.", "applications:write"},
+	{"New incident", incidentsPage + "/new", "Open a breach incident.", incidentsWrite},
+	{"Types of events", webhooksPage + "/event-types", "What webhooks and the audit log tell.", "webhooks:read"},
+	{"Who may", subjectsPage, "List the subjects that may do something to a resource.", "resources:read"},
+	{"What a subject may", resourcesPage, "List the resources that a subject may do something to.", "resources:read"},
+}
+
+// named are lists whose items are found by their names, among the first of them.
+var named = []struct {
+	name, scope, path, page, title, about string
+}{
+	{"Connections", "federation:read", "/api/v1/federation/connections", connectionsPage, "name", "kind"},
+	{"Webhooks", "webhooks:read", "/api/v1/webhooks/subscriptions", webhooksPage, "name", "url"},
+	{"Trusted issuers", "applications:read", issuersPath, issuersPage, "issuer", "description"},
+	{"Incidents", "audit:read", incidentsPath, incidentsPage, "title", "severity"},
+	{"Reports", "audit:read", reportsPath, reportsPage, "name", "kind"},
+}
+
+// searchNamed finds the items of the named lists.
+func (v *visit) searchNamed(text string) (all []hits, err error) {
+	for _, kind := range named {
+		if !v.may(kind.scope) {
+			continue
+		}
+		a, err := v.read(http.MethodGet, kind.path+"?limit=250", nil)
+		if err != nil {
+			return nil, err
+		}
+		found := hits{Name: kind.name}
+		list, _ := a.Data.([]any)
+		for _, item := range list {
+			o, _ := item.(object)
+			id, _ := o["id"].(string)
+			name, _ := o[kind.title].(string)
+			about, _ := o[kind.about].(string)
+			if !hasWords(name+" "+about, text) {
+				continue
+			}
+			if len(found.List) == maxHits {
+				found.More = kind.page
+				break
+			}
+			found.List = append(found.List, hit{name, about, kind.page + "/" + url.PathEscape(id)})
+		}
+		all = append(all, found)
+	}
+	return all, nil
+}
+
+// search finds users, groups, applications, resources and other items that the person may read, and
+// pages.
 func search(v *visit) error {
 	const title = "Search"
 	text := strings.TrimSpace(v.form("search"))
@@ -36,7 +91,7 @@ func search(v *visit) error {
 		return v.show("search.html", title, data)
 	}
 	pages := hits{Name: "Pages"}
-	for _, a := range v.readable(slices.Concat(areas, userAreas, securityAreas)) {
+	for _, a := range v.readable(slices.Concat(areas, userAreas, securityAreas, furtherPages)) {
 		if hasWords(a.Name+" "+a.About, text) {
 			pages.List = append(pages.List, hit{a.Name, a.About, a.Path})
 		}
@@ -73,6 +128,11 @@ func search(v *visit) error {
 		}
 		all = append(all, found)
 	}
+	found, err := v.searchNamed(text)
+	if err != nil {
+		return err
+	}
+	all = append(all, found...)
 	if v.may("resources:read") {
 		found, err := v.searchResources(text)
 		if err != nil {

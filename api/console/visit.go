@@ -420,6 +420,9 @@ var notices = map[string]string{
 	"incident-closed":   "Incident closed.",
 	"incident-notified": "The users are being notified.",
 
+	"report-saved":   "Report saved.",
+	"report-deleted": "Report deleted.",
+
 	"organization-created": "Organisation created.",
 	"suspended":            "Tenant suspended.",
 	"resumed":              "Tenant resumed.",

@@ -23,6 +23,7 @@ type Registry interface {
 	Update(ctx context.Context, tenantID, incidentID string, change func(*incident.Settings)) (incident.Incident, error)
 	Close(ctx context.Context, tenantID, incidentID, resolution string) (incident.Incident, error)
 	Affected(ctx context.Context, tenantID, incidentID, after string, limit int) ([]incident.AffectedUser, error)
+	Addresses(ctx context.Context, tenantID string, affected []incident.AffectedUser) (map[string]string, error)
 	AddAffected(ctx context.Context, tenantID, incidentID string, userIDs []string) (after incident.Incident, unknown []string, err error)
 	RemoveAffected(ctx context.Context, tenantID, incidentID, userID string) error
 	Notifications(ctx context.Context, tenantID, incidentID string) ([]incident.Notification, error)
@@ -237,8 +238,14 @@ func (h *Handlers) ListAffectedUsers(ctx context.Context, request ListAffectedUs
 		return nil, err
 	}
 	body := AffectedUserList{Data: []AffectedUser{}, Meta: ListMeta{RequestID: info.RequestID, Limit: limit}}
-	for _, u := range found[:min(limit, len(found))] {
-		body.Data = append(body.Data, u.Document())
+	page, addresses := found[:min(limit, len(found))], map[string]string{}
+	if info.Principal.Scopes.Has("users:read") {
+		if addresses, err = h.Registry.Addresses(ctx, info.Tenant.ID, page); err != nil {
+			return nil, err
+		}
+	}
+	for _, u := range page {
+		body.Data = append(body.Data, u.Document(addresses[u.UserID]))
 	}
 	if len(found) > limit {
 		body.Meta.NextCursor, err = h.next(info, list, found[limit-1].UserID)

@@ -76,9 +76,69 @@ func Upload(api http.Handler, w http.ResponseWriter, r *http.Request, token, key
 }
 
 func send(api http.Handler, r *http.Request, res *recorder, token, key, method, path string, header http.Header, body io.Reader) (a Answer, err error) {
+	if err := serve(api, r, res, token, key, method, path, header, body); err != nil {
+		return a, err
+	}
+	return read(res, method, path)
+}
+
+// Download calls an operation whose response is a file, and passes that on to the browser. The error is
+// an [*Error] or an internal one; nothing was passed on then.
+func Download(api http.Handler, w http.ResponseWriter, r *http.Request, token, path string) error {
+	res := &passer{recorder: recorder{header: http.Header{}, status: http.StatusOK, connection: http.NewResponseController(w)}, to: w}
+	if err := serve(api, r, res, token, "", http.MethodGet, path, http.Header{}, http.NoBody); err != nil {
+		return err
+	}
+	if res.passing {
+		return nil
+	}
+	_, err := read(&res.recorder, http.MethodGet, path)
+	return err
+}
+
+// passer passes a response on to a browser, unless it is an error.
+type passer struct {
+	recorder
+	to      http.ResponseWriter
+	begun   bool
+	passing bool
+}
+
+func (p *passer) WriteHeader(status int) {
+	if p.begun {
+		return
+	}
+	p.begun, p.status, p.passing = true, status, status == http.StatusOK
+	if p.passing {
+		for _, name := range []string{"Content-Type", "Content-Disposition"} {
+			p.to.Header()[name] = p.header[name]
+		}
+		p.to.WriteHeader(status)
+	}
+}
+
+func (p *passer) Write(b []byte) (int, error) {
+	p.WriteHeader(http.StatusOK)
+	if p.passing {
+		return p.to.Write(b)
+	}
+	return p.recorder.Write(b)
+}
+
+// FlushError sends what was written so far.
+func (p *passer) FlushError() error {
+	p.WriteHeader(http.StatusOK)
+	if p.passing {
+		return p.connection.Flush()
+	}
+	return nil
+}
+
+// serve sends a request to an operation.
+func serve(api http.Handler, r *http.Request, res http.ResponseWriter, token, key, method, path string, header http.Header, body io.Reader) error {
 	req, err := http.NewRequestWithContext(r.Context(), method, path, body)
 	if err != nil {
-		return a, err
+		return err
 	}
 	maps.Copy(req.Header, header)
 	req.Host, req.RemoteAddr = r.Host, r.RemoteAddr
@@ -97,34 +157,39 @@ func send(api http.Handler, r *http.Request, res *recorder, token, key, method, 
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	api.ServeHTTP(res, req)
+	return nil
+}
+
+// read reads the response of an operation.
+func read(res *recorder, method, path string) (a Answer, err error) {
 	a.Cookies = res.header.Values("Set-Cookie")
 	if res.status == http.StatusNoContent {
 		return a, nil
 	}
-	var read struct {
+	var answer struct {
 		Data    json.RawMessage `json:"data"`
 		Meta    Meta            `json:"meta"`
 		Error   failure         `json:"error"`
 		Message string          `json:"message"`
 		Details Object          `json:"details"`
 	}
-	if err := json.Unmarshal(res.body.Bytes(), &read); err != nil {
+	if err := json.Unmarshal(res.body.Bytes(), &answer); err != nil {
 		return a, fmt.Errorf("%s %s: %w", method, path, err)
 	}
-	a.Meta = read.Meta
+	a.Meta = answer.Meta
 	a.Meta.NextCursor = cmp.Or(a.Meta.NextCursor, a.Meta.Cursor)
 	if res.status >= http.StatusBadRequest {
 		after, _ := strconv.Atoi(res.header.Get("Retry-After"))
-		e := &Error{res.status, read.Error.Code, cmp.Or(read.Message, read.Error.Message), read.Details, after}
-		if len(read.Error.FieldErrors) > 0 {
-			e.Details = Object{"field_errors": read.Error.FieldErrors}
+		e := &Error{res.status, answer.Error.Code, cmp.Or(answer.Message, answer.Error.Message), answer.Details, after}
+		if len(answer.Error.FieldErrors) > 0 {
+			e.Details = Object{"field_errors": answer.Error.FieldErrors}
 		}
 		return a, e
 	}
-	if read.Data == nil {
-		read.Data = res.body.Bytes()
+	if answer.Data == nil {
+		answer.Data = res.body.Bytes()
 	}
-	return a, json.Unmarshal(read.Data, &a.Data)
+	return a, json.Unmarshal(answer.Data, &a.Data)
 }
 
 // failure is the member error of a response: a code, or in the control plane an object with all

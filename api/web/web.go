@@ -296,6 +296,11 @@ func (info *RequestInfo) Cookie(name string) string {
 // AcceptLanguage returns the languages that the client prefers (RFC 9110 §12.5.4).
 func (info *RequestInfo) AcceptLanguage() string { return info.request.Header.Get("Accept-Language") }
 
+// Accept returns the media types that the client accepts (RFC 9110 §12.5.1).
+func (info *RequestInfo) Accept() string {
+	return strings.Join(info.request.Header.Values("Accept"), ",")
+}
+
 // SetCookie adds a cookie to the response.
 func (info *RequestInfo) SetCookie(cookie *http.Cookie) {
 	info.header.Add("Set-Cookie", cookie.String())

@@ -448,7 +448,7 @@ func searchEverything(b inspector, server *running, c credentials) {
 	}
 	b.open("/console/search")
 	b.at("/console/search", "Search")
-	for words, want := range map[string]string{"ann@": "ann@example.com", "readers": "Readers", "2026": "folder:2026", "folder:2026": "folder:2026", "second factors": "Users", "nothing at all": "Nothing is found."} {
+	for words, want := range map[string]string{"ann@": "ann@example.com", "readers": "Readers", "2026": "folder:2026", "folder:2026": "folder:2026", "second factors": "Users", "types of events": "Types of events", "nothing at all": "Nothing is found."} {
 		if got := find(words); !strings.Contains(got, want) {
 			b.Errorf("%q finds\n%s", words, got)
 		}
@@ -513,6 +513,9 @@ func manageIncidents(b inspector, server *running, c credentials) {
 	b.put("users", "ann@example.com")
 	b.send("Add")
 	b.says("Added.")
+	if got := b.text("section:has(#affected) tbody"); !strings.Contains(got, "ann@example.com") {
+		b.Errorf("affected: %s", got)
+	}
 	b.put("users", "usr_none")
 	b.send("Add")
 	b.refused("users")
@@ -545,4 +548,80 @@ func manageIncidents(b inspector, server *running, c credentials) {
 	b.open("/console/incidents")
 	b.at("/console/incidents", "Incidents")
 	b.says("Public backup")
+	b.open("/console/search?search=public+backup")
+	b.press("Public backup")
+	b.browser.at(page, "Public backup")
+}
+
+// manageReports saves a report in the console, runs it, reads and downloads its rows, schedules it,
+// and deletes it.
+func manageReports(b inspector, server *running, c credentials) {
+	b.Helper()
+	b.open("/console")
+	b.at("/console", "Overview")
+	b.curl(server.token(c))
+	b.press("Sign-ins")
+	b.browser.at("/console/audit", "Audit")
+	b.says("user.signed_in")
+	b.open("/console/reports")
+	b.at("/console/reports", "Reports")
+	b.press("Sign-ins by method")
+	b.at("/console/reports/new", "New report: Sign-ins by method")
+	b.put("name", `Sign-ins <b>&`, "parameters/days", "91")
+	b.send("Save")
+	b.refused("parameters/days")
+	b.put("parameters/days", "7", "schedule/interval", "weekly", "schedule/hour", "6", "schedule/recipients", "nobody@example.com")
+	b.send("Save")
+	b.refused("schedule/recipients")
+	b.put("schedule/recipients", "ann@example.com")
+	b.send("Save")
+	b.says("Report saved.")
+	page := strings.TrimPrefix(strings.TrimSuffix(ask(b.browser, chromedp.Location()), "?done=report-saved"), b.base)
+	b.at(page, `Sign-ins <b>&`)
+	b.says("weekly at 6:00 UTC")
+	b.curl(server.token(c))
+
+	b.press("Edit")
+	b.at(page+"/edit", `Edit Sign-ins <b>&`)
+	b.put("schedule/interval", "", "name", "Sign-ins")
+	b.send("Save")
+	b.says("Saved.")
+	b.says("on request")
+
+	b.send("Run")
+	run := strings.TrimPrefix(ask(b.browser, chromedp.Location()), b.base)
+	if !strings.HasPrefix(run, page+"/runs/run_") {
+		b.Fatal(run)
+	}
+	for text := ""; !strings.Contains(text, "Download CSV"); time.Sleep(10 * time.Millisecond) {
+		b.open(run)
+		text = b.text("main")
+	}
+	b.at(run, "Sign-ins")
+	b.says("pwd")
+	b.curl(server.token(c))
+	if got := ask(b.browser, chromedp.Evaluate[string](`[...document.querySelectorAll("a[download]")].map(a => a.getAttribute("href")).join(" ")`)); got != run+"/rows.csv "+run+"/rows.jsonl" {
+		b.Errorf("the files are %s", got)
+	}
+
+	// A review of a type that does not exist fails, and says so.
+	b.open("/console/reports/new?kind=access_review")
+	b.put("parameters/resource_type", "nothing", "parameters/action", "view")
+	b.send("Save")
+	b.says("Report saved.")
+	b.send("Run")
+	run = strings.TrimPrefix(ask(b.browser, chromedp.Location()), b.base)
+	for text := ""; !strings.Contains(text, "failed"); time.Sleep(10 * time.Millisecond) {
+		b.open(run)
+		text = b.text("main")
+	}
+	b.at(run, "Access review")
+
+	b.open("/console/search?search=sign_ins_by_method")
+	b.press("Sign-ins")
+	b.browser.at(page, "Sign-ins")
+	b.press("Delete")
+	b.at(page+"/delete", "Delete Sign-ins?")
+	b.send("Delete")
+	b.says("Report deleted.")
 }

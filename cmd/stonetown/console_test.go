@@ -345,6 +345,7 @@ func TestConsole(t *testing.T) {
 
 	t.Run("Connections", func(t *testing.T) { manageConnections(b.in(t), server, c, group) })
 	t.Run("Incidents", func(t *testing.T) { manageIncidents(b.in(t), server, c) })
+	t.Run("Reports", func(t *testing.T) { manageReports(b.in(t), server, c) })
 
 	t.Run("Audit", func(t *testing.T) { readAudit(b.in(t), server, c, ann) })
 

@@ -203,6 +203,11 @@ func (s *Service) FactorHolders(ctx context.Context, tenantID string, userIDs []
 	return s.factors.Holders(ctx, tenantID, userIDs)
 }
 
+// FactorKinds is [factor.Store.Kinds].
+func (s *Service) FactorKinds(ctx context.Context, tenantID, after, last string) (map[string][]string, error) {
+	return s.factors.Kinds(ctx, tenantID, after, last)
+}
+
 // RenameFactor changes the label of a factor. It fails with [factor.ErrNotFound].
 func (s *Service) RenameFactor(ctx context.Context, tenantID, userID, factorID, label string) (f factor.Factor, err error) {
 	if f, err = s.factors.Find(ctx, tenantID, userID, factorID); err != nil {

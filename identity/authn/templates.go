@@ -33,8 +33,10 @@ type mailData struct {
 	// Of an invitation.
 	Organization, Inviter string
 
-	// Of an announcement. Message consists of paragraphs, separated by blank lines.
+	// Of an announcement, and Message of a report, too. It consists of paragraphs, separated by blank lines.
 	Subject, Message string
+
+	Report string // the name
 }
 
 // announcement is the mail with a text of an administrator, which is not translated.
@@ -89,7 +91,7 @@ func (d mailData) values(in translation.Language) []any {
 	return []any{
 		"tenant", d.Tenant, "email", d.Email, "count", d.Count, "code", d.Code,
 		"device", mails().texts.Text(in, device), "place", d.Place, "at", d.At, "ip", d.IP,
-		"organization", d.Organization, "inviter", d.Inviter,
+		"organization", d.Organization, "inviter", d.Inviter, "report", d.Report,
 	}
 }
 

@@ -14,7 +14,7 @@ func TestMails(t *testing.T) {
 	data := mailData{
 		Tenant: "Example & Sons <b>", Email: "ann@example.com", Link: "https://example.test/auth/verify-email?token=abc_-1", Count: 24, Code: "123456",
 		Device: "phone", IP: "192.0.2.1", Place: "Berlin, DE", At: "2026-11-21 17:21 UTC", Organization: "Example & Sons <b>", Inviter: "bob@example.com",
-		Subject: "What happened", Message: "One <b>.\n\n\n Two. ",
+		Report: "Example & Sons <b>", Subject: "What happened", Message: "One <b>.\n\n\n Two. ",
 	}
 	used := []string{otherDevice}
 	for _, device := range devices {

@@ -123,6 +123,25 @@ func (s *Store) Holders(ctx context.Context, tenantID string, userIDs []string) 
 	return found, nil
 }
 
+// Kinds returns the kinds of the factors of the users whose ids are after one and up to another, by
+// the id of the user, sorted.
+func (s *Store) Kinds(ctx context.Context, tenantID, after, last string) (map[string][]string, error) {
+	rows, err := s.db.Query(ctx, `SELECT DISTINCT user_id, kind FROM factors WHERE tenant_id = $1 AND user_id > $2 AND user_id <= $3 ORDER BY user_id, kind`, tenantID, after, last)
+	if err != nil {
+		return nil, fmt.Errorf("read factors: %w", err)
+	}
+	defer rows.Close()
+	found := make(map[string][]string)
+	for rows.Next() {
+		var userID, kind string
+		if err := rows.Scan(&userID, &kind); err != nil {
+			return nil, fmt.Errorf("read factors: %w", err)
+		}
+		found[userID] = append(found[userID], kind)
+	}
+	return found, rows.Err()
+}
+
 // Find returns a factor of a user. It fails with [ErrNotFound].
 func (s *Store) Find(ctx context.Context, tenantID, userID, factorID string) (Factor, error) {
 	return selectFactor(ctx, s.db, tenantID, userID, factorID)

@@ -72,12 +72,13 @@ func (n Notification) Document() NotificationDocument {
 // AffectedDocument is the public representation of an affected user.
 type AffectedDocument struct {
 	UserID  string             `json:"user_id"`
+	Email   *string            `json:"email"` // null: the reader may not see addresses
 	AddedAt document.Timestamp `json:"added_at"`
 }
 
-// Document returns the public representation of the affected user.
-func (a AffectedUser) Document() AffectedDocument {
-	return AffectedDocument{a.UserID, document.Timestamp(a.AddedAt)}
+// Document returns the public representation of the affected user, with an address unless it is empty.
+func (a AffectedUser) Document(email string) AffectedDocument {
+	return AffectedDocument{a.UserID, document.OrNull(email), document.Timestamp(a.AddedAt)}
 }
 
 // incidentEvent is the data of an event about an incident.

@@ -232,6 +232,23 @@ func (r *Registry) Affected(ctx context.Context, tenantID, incidentID, after str
 	return found, nil
 }
 
+// Addresses returns the addresses of affected users.
+func (r *Registry) Addresses(ctx context.Context, tenantID string, affected []AffectedUser) (map[string]string, error) {
+	ids := make([]string, len(affected))
+	for n, a := range affected {
+		ids[n] = a.UserID
+	}
+	found, err := r.users.UsersByID(ctx, tenantID, ids)
+	if err != nil {
+		return nil, fmt.Errorf("addresses of affected users: %w", err)
+	}
+	addresses := make(map[string]string, len(found))
+	for userID, u := range found {
+		addresses[userID] = u.Email
+	}
+	return addresses, nil
+}
+
 // ForgetUser queues that a deleted user is not affected by incidents, nor assigned to them.
 func (r *Registry) ForgetUser(b *sqldb.Batch, tenantID, userID string) {
 	b.Queue(`UPDATE breach_incidents SET affected = affected - 1 WHERE tenant_id = $1 AND id IN (

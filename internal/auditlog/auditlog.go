@@ -30,6 +30,7 @@ type Reader struct {
 	Log interface {
 		Before(ctx context.Context, tenantID string, before int64, limit int) ([]eventlog.Event, error)
 		Pick(ctx context.Context, tenantID string, positions []int64) ([]eventlog.Event, error)
+		Counts(ctx context.Context, tenantID string, since time.Time) (counts []eventlog.Count, truncated bool, err error)
 	}
 }
 
@@ -114,6 +115,29 @@ func (r *Reader) Event(ctx context.Context, tenantID string, position int64) (Ev
 		return Event{}, ErrNotFound
 	}
 	return represent(events[0]), nil
+}
+
+// Summary has the number of events of each type since an instant.
+type Summary struct {
+	Since     document.Timestamp `json:"since"`
+	Truncated bool               `json:"truncated"` // there are older events, which are not counted
+	Counts    []TypeCount        `json:"counts"`
+}
+
+// TypeCount is the number of events of a type.
+type TypeCount struct {
+	Type  eventlog.Type `json:"event_type"`
+	Count int           `json:"count"`
+}
+
+// Summary counts the events of each type since an instant, except those of writes of relations.
+func (r *Reader) Summary(ctx context.Context, tenantID string, since time.Time) (Summary, error) {
+	counts, truncated, err := r.Log.Counts(ctx, tenantID, since)
+	s := Summary{Since: document.Timestamp(since), Truncated: truncated, Counts: []TypeCount{}}
+	for _, c := range counts {
+		s.Counts = append(s.Counts, TypeCount{c.Type, c.N})
+	}
+	return s, err
 }
 
 func (f Filter) selects(e eventlog.Event) bool {

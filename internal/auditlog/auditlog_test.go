@@ -26,6 +26,10 @@ func (l log) Before(_ context.Context, _ string, before int64, limit int) (event
 
 func (l log) Pick(context.Context, string, []int64) ([]eventlog.Event, error) { return nil, nil }
 
+func (l log) Counts(context.Context, string, time.Time) ([]eventlog.Count, bool, error) {
+	return nil, false, nil
+}
+
 func TestEvents(t *testing.T) {
 	start := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 	var l log

@@ -131,6 +131,11 @@ const (
 	SecurityThreatFeedDeleted       Type = "security.threat_feed_deleted"
 	SecurityThreatFeedFailing       Type = "security.threat_feed_failing" // to be fetched, from now on
 
+	ReportCreated   Type = "report.created"
+	ReportUpdated   Type = "report.updated"
+	ReportDeleted   Type = "report.deleted"
+	ReportCompleted Type = "report.completed" // a run of it ended
+
 	TestPing Type = "test.ping"
 )
 
@@ -168,6 +173,7 @@ var types = []Type{
 	SecurityBreachedPasswordUsed, SecurityNewDeviceSignIn,
 	SecurityAuthorizationCodeReused, SecurityRefreshTokenReused,
 	SecurityThreatMatched, SecurityThreatFeedCreated, SecurityThreatFeedUpdated, SecurityThreatFeedDeleted, SecurityThreatFeedFailing,
+	ReportCreated, ReportUpdated, ReportDeleted, ReportCompleted,
 	TestPing,
 }
 

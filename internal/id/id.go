@@ -47,6 +47,8 @@ const (
 	Notification   = "ntf" // of users that an incident affects
 	Connection     = "fed" // to an identity provider
 	ConnectionTest = "tst"
+	Report         = "rpt"
+	ReportRun      = "run"
 )
 
 const (
