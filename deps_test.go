@@ -61,7 +61,7 @@ const order = `
 
 	# Modules are clients of the engine and strangers to each other. What one
 	# needs of another it declares as an interface, and cmd plugs it in.
-	internal < identity/password, identity/password/breached, identity/external, identity/factor, identity/session, identity/onetime, identity/federation/relyingparty;
+	internal < identity/password, identity/password/breached, identity/external, identity/factor, identity/session, identity/onetime, identity/branding, identity/federation/relyingparty;
 	engine/authority, identity/password, identity/password/breached, identity/external, identity/factor, identity/session, identity/onetime < identity;
 	identity < identity/authn, identity/userimport, identity/scim, identity/incident;
 	internal/text < identity/federation/claims;
@@ -106,6 +106,7 @@ const order = `
 	api/web < api/openapi, api/scopes, api/applications;
 	oauth/workload, api/web < api/trustedissuers;
 	identity/incident, api/web < api/incidents;
+	identity/branding, api/web < api/branding;
 	api/inprocess, api/web < api/pages;
 	client, api/inprocess, api/web, identity/session < api/console;
 	api/openapi, webhooks < api/webhooks;
@@ -121,7 +122,7 @@ const order = `
 	api/account, oauth, oauth/saml < api/oauth2;
 	api/openapi, controlplane/management < api/control;
 	api/pages, api/console, api/control < api/docs;
-	api/webhooks, api/federation, api/audit, api/docs, api/console, api/scopes, api/trustedissuers, api/incidents, api/scim, api/settings, api/authzen, api/applications, api/oauth2 < api;
+	api/webhooks, api/federation, api/audit, api/docs, api/console, api/scopes, api/trustedissuers, api/incidents, api/branding, api/scim, api/settings, api/authzen, api/applications, api/oauth2 < api;
 
 	# The composition of all packages, which the program and the tests of api open.
 	api, controlplane/management, engine/audit, tuplestore/leasenode, webhooks < server;
@@ -171,6 +172,7 @@ var apiMayNotImport = map[string][]string{
 	"api/resources":      {"internal/eventlog", "internal/sqldb"},
 	"api/scopes":         {"internal/eventlog", "internal/sqldb"},
 	"api/incidents":      {"internal/eventlog", "internal/sqldb"},
+	"api/branding":       {"internal/eventlog", "internal/sqldb"},
 	"api/trustedissuers": {"internal/eventlog", "internal/sqldb"},
 	"api/settings":       {"internal/eventlog", "internal/sqldb"},
 	"api/webhooks":       {"internal/eventlog", "internal/sqldb"},

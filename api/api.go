@@ -9,6 +9,7 @@
 //	scopes     the registry of scopes
 //	settings   the settings of a tenant
 //	federation connections to identity providers
+//	branding   the look of a tenant
 //	incidents  breach incidents
 //	webhooks   webhook subscriptions and their deliveries
 //	inprocess  calls operations from pages
@@ -42,6 +43,7 @@ import (
 	"stonetown/api/applications"
 	"stonetown/api/audit"
 	"stonetown/api/authzen"
+	"stonetown/api/branding"
 	"stonetown/api/console"
 	"stonetown/api/control"
 	"stonetown/api/docs"
@@ -129,9 +131,14 @@ type SignIns interface {
 	oauth2.SignIns
 }
 
+// Branding has the brandings of tenants; [stonetown/identity/branding.Registry] implements it.
+type Branding interface {
+	branding.Registry
+}
+
 // Config configures the interface. Engine, Resources, Tenants, Users,
 // Authn, Importer, Scopes, OAuth, Settings, Connections, SignIns, Webhooks,
-// SAMLKeys, SAML, SCIM, Audit, Incidents and CursorKey are required.
+// SAMLKeys, SAML, SCIM, Audit, Incidents, Branding and CursorKey are required.
 type Config struct {
 	Engine      Engine
 	Resources   resources.Store
@@ -150,6 +157,7 @@ type Config struct {
 	SCIM        apiscim.Service
 	Audit       audit.Log
 	Incidents   incidents.Registry
+	Branding    Branding
 
 	// ControlURL is the address of the control plane, as [controlplane.Config] has it. Default:
 	// there is none.
@@ -180,8 +188,8 @@ type Config struct {
 
 // New returns the handler of all hosts.
 func New(c Config) (http.Handler, error) {
-	if c.Engine == nil || c.Resources == nil || c.Assertions == nil || c.Users == nil || c.Authn == nil || c.Importer == nil || c.Scopes == nil || c.OAuth == (OAuth{}) || c.Settings == nil || c.Connections == nil || c.SignIns == nil || c.Webhooks == nil || c.SAMLKeys == nil || c.SAML == nil || c.SCIM == nil || c.Audit == nil || c.Incidents == nil || c.GeoIP == nil {
-		return nil, errors.New("api: Config.Engine, Resources, Users, Authn, Importer, Scopes, OAuth, Settings, Connections, SignIns, Webhooks, SAMLKeys, SAML, SCIM, Audit, Incidents and GeoIP are required")
+	if c.Engine == nil || c.Resources == nil || c.Assertions == nil || c.Users == nil || c.Authn == nil || c.Importer == nil || c.Scopes == nil || c.OAuth == (OAuth{}) || c.Settings == nil || c.Connections == nil || c.SignIns == nil || c.Webhooks == nil || c.SAMLKeys == nil || c.SAML == nil || c.SCIM == nil || c.Audit == nil || c.Incidents == nil || c.Branding == nil || c.GeoIP == nil {
+		return nil, errors.New("api: Config.Engine, Resources, Users, Authn, Importer, Scopes, OAuth, Settings, Connections, SignIns, Webhooks, SAMLKeys, SAML, SCIM, Audit, Incidents, Branding and GeoIP are required")
 	}
 	if c.ControlURL != "" && c.Organizations == nil {
 		return nil, errors.New("api: Config.Organizations is required with a ControlURL")
@@ -212,13 +220,14 @@ func New(c Config) (http.Handler, error) {
 	(&webhooks.Handlers{Service: c.Webhooks, Cursors: cursors}).Mount(routes, server.Fail)
 	(&audit.Handlers{Log: c.Audit, Cursors: cursors}).Mount(routes, server.Fail)
 	(&incidents.Handlers{Registry: c.Incidents, Cursors: cursors}).Mount(routes, server.Fail)
+	(&branding.Handlers{Registry: c.Branding}).Mount(routes, server.Fail)
 	(&oauth2.Handlers{
 		Grants: c.OAuth.Grants, Authorization: c.OAuth.Authorization, Tokens: c.OAuth.Tokens, Keys: c.OAuth.Keys, Clients: c.OAuth.Clients,
 		Describer: c.OAuth.Describer, Sessions: c.Authn, SAML: c.SAML, SignIns: c.SignIns, Server: server,
 	}).Mount(routes)
 	document.Mount(routes)
 
-	formats := map[string]web.ErrorFormat{"resources": resources.Errors, "auth": account.Errors, "me": account.Errors, "users": people.Errors, "groups": people.Errors, "applications": applications.Errors, "scopes": scopes.Errors, "trusted-issuers": trustedissuers.Errors, "authzen": authzen.Errors, "federation": federation.Errors, "webhooks": webhooks.Errors, "audit": audit.Errors, "breach-incidents": incidents.Errors, "oauth2": oauth2.TokenErrors, "provider-logout": oauth2.TokenErrors, "registration": oauth2.TokenErrors}
+	formats := map[string]web.ErrorFormat{"resources": resources.Errors, "auth": account.Errors, "me": account.Errors, "users": people.Errors, "groups": people.Errors, "applications": applications.Errors, "scopes": scopes.Errors, "trusted-issuers": trustedissuers.Errors, "authzen": authzen.Errors, "federation": federation.Errors, "webhooks": webhooks.Errors, "audit": audit.Errors, "breach-incidents": incidents.Errors, "branding": branding.Errors, "oauth2": oauth2.TokenErrors, "provider-logout": oauth2.TokenErrors, "registration": oauth2.TokenErrors}
 	hosted := &pages.Handlers{Mailbox: c.Mailbox, Welcome: c.Welcome, SecurityContact: c.SecurityContact, Internal: server.LogInternal}
 	formats["authorization"] = web.ErrorFormat{Render: hosted.RenderError}
 	formats["federated-sign-in"] = web.ErrorFormat{Translate: account.Errors.Translate, Render: hosted.RenderSignInError}

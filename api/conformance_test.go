@@ -219,6 +219,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"a_workload_gets_tokens_of_an_application":                 workloadTokens,
 	"assertions_of_workloads_are_refused":                      workloadRefusals,
 	"a_trusted_issuer_is_created_changed_and_deleted":          trustedIssuers,
+	"a_branding_is_read_changed_and_served":                    brandings,
 	"a_breach_incident_is_opened_notified_and_closed":          breachIncidents,
 	"a_pushed_request_is_used_once":                            pushedRequests,
 	"a_revoked_token_is_refused_at_once":                       revocation,

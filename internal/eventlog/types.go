@@ -100,6 +100,8 @@ const (
 	TenantSigningKeyRotated      Type = "tenant.signing_key_rotated"      // signing keys have entered a state
 	TenantSAMLCertificateRotated Type = "tenant.saml_certificate_rotated" // keys for SAML have entered a state
 
+	BrandingUpdated Type = "branding.updated"
+
 	WebhookSubscriptionCreated  Type = "webhook.subscription_created"
 	WebhookSubscriptionUpdated  Type = "webhook.subscription_updated"
 	WebhookSubscriptionEnabled  Type = "webhook.subscription_enabled"
@@ -148,6 +150,7 @@ var types = []Type{
 	TrustedIssuerCreated, TrustedIssuerUpdated, TrustedIssuerDeleted,
 	ScopeCreated, ScopeUpdated, ScopeDeleted,
 	TenantSettingsUpdated, TenantSigningKeyRotated, TenantSAMLCertificateRotated,
+	BrandingUpdated,
 	WebhookSubscriptionCreated, WebhookSubscriptionUpdated, WebhookSubscriptionEnabled,
 	WebhookSubscriptionDisabled, WebhookSubscriptionDeleted, WebhookSubscriptionFailing,
 	WebhookSecretRotated, WebhookDeliveryDeadLettered, WebhookDeadLetterReplayed,

@@ -2986,6 +2986,58 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/branding": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read the branding of the tenant */
+        get: operations["getBranding"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change the branding of the tenant
+         * @description A merge patch (RFC 7396): an absent member keeps its value, and null takes it back to the
+         *     design of the deployment. A colour with too little contrast (WCAG 2.2, level AA) is refused with the
+         *     code `contrast_too_low`, its ratio, the ratio that is required, and the nearest colour that has it.
+         */
+        patch: operations["patchBranding"];
+        trace?: never;
+    };
+    "/api/v1/branding/logo": {
+        parameters: {
+            query?: {
+                /** @description `light`, the default, is shown on light pages and in mails, and `dark` on dark pages if there is one. */
+                variant?: "light" | "dark";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Set the logo of the tenant
+         * @description A picture in PNG, JPEG or WebP, of at most 512 KiB, with sides of 16 to 2,048 pixels. It is
+         *     decoded, scaled down to sides of at most 512 pixels, and stored as PNG, without metadata and
+         *     animation. SVG is refused, because it can contain scripts. The icon of pages is made of the light logo.
+         */
+        put: operations["putBrandingLogo"];
+        post?: never;
+        /**
+         * Remove the logo of the tenant
+         * @description It has no effect if there is none.
+         */
+        delete: operations["deleteBrandingLogo"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/federation/connections": {
         parameters: {
             query?: never;
@@ -11858,6 +11910,139 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "branding.updated": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** The branding of the tenant changed. */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The HMAC-SHA-256 of the body in hexadecimal. Its key is the signing secret as displayed, with `whsec_`. The timestamp is not signed; prefer `webhook-signature`. */
+                    "X-Service-Signature": components["parameters"]["WebhookSignature"];
+                    /** @description The time of the attempt, in Unix seconds. Refuse a request that is older than 5 minutes. */
+                    "X-Service-Timestamp": components["parameters"]["WebhookTimestamp"];
+                    /** @description As `X-Service-Signature`, by the previous secret, while it is valid after a rotation. */
+                    "X-Service-Signature-Previous"?: components["parameters"]["WebhookSignaturePrevious"];
+                    /** @description The `event_id` of the body (Standard Webhooks). */
+                    "webhook-id": components["parameters"]["StandardWebhookId"];
+                    /** @description As `X-Service-Timestamp` (Standard Webhooks). */
+                    "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
+                    /**
+                     * @description `v1,` and the HMAC-SHA-256, in base64, of `webhook-id`, `webhook-timestamp` and the body,
+                     *     joined by periods (Standard Webhooks). Its key is the part of the signing secret after
+                     *     `whsec_`, decoded from base64. After a rotation there are two, separated by a space, while
+                     *     the previous secret is valid.
+                     */
+                    "webhook-signature": components["parameters"]["StandardWebhookSignature"];
+                    /** @description The `event_type` of the body. */
+                    "X-Service-Event": components["parameters"]["WebhookEvent"];
+                    /** @description The id of the delivery, equal in all of its attempts. A replay is another delivery. */
+                    "X-Service-Delivery": components["parameters"]["WebhookDelivery"];
+                    /** @description The number of the attempt. */
+                    "X-Service-Attempt": components["parameters"]["WebhookAttempt"];
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    /**
+                     * @example {
+                     *       "event_id": "evt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *       "event_type": "branding.updated",
+                     *       "api_version": "v1",
+                     *       "occurred_at": "2026-11-20T19:27:00.123Z",
+                     *       "sequence": 7,
+                     *       "tenant": {
+                     *         "id": "tnt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *         "slug": "acme"
+                     *       },
+                     *       "actor": {
+                     *         "type": "application",
+                     *         "id": "client_3q7v2m5x4r6t2w7a2c3d4e5f6k"
+                     *       },
+                     *       "data": {
+                     *         "branding": {
+                     *           "display_name": "Acme",
+                     *           "logo": {
+                     *             "light": {
+                     *               "path": "/branding/logo?variant=light&v=0a1b2c3d4e5f60718293a4b5c6d7e8f9",
+                     *               "width": 240,
+                     *               "height": 80
+                     *             },
+                     *             "dark": null
+                     *           },
+                     *           "colors": {
+                     *             "light": {
+                     *               "accent": "#0b5d3b",
+                     *               "background": null,
+                     *               "contrasts": [
+                     *                 {
+                     *                   "use": "accent_on_card",
+                     *                   "foreground": "#0b5d3b",
+                     *                   "background": "#ffffff",
+                     *                   "ratio": "7.92:1",
+                     *                   "required": "4.5:1"
+                     *                 }
+                     *               ]
+                     *             },
+                     *             "dark": {
+                     *               "accent": null,
+                     *               "background": null,
+                     *               "contrasts": []
+                     *             }
+                     *           },
+                     *           "links": {
+                     *             "terms_url": null,
+                     *             "privacy_url": "https://www.example.com/privacy",
+                     *             "imprint_url": null,
+                     *             "support_url": null,
+                     *             "support_email": "help@example.com"
+                     *           },
+                     *           "languages": [
+                     *             "en",
+                     *             "de"
+                     *           ],
+                     *           "default_language": "en",
+                     *           "texts": {
+                     *             "de": {
+                     *               "sign_in_title": "Willkommen bei Acme"
+                     *             }
+                     *           }
+                     *         },
+                     *         "changes": {
+                     *           "display_name": [
+                     *             null,
+                     *             "Acme"
+                     *           ]
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EventEnvelope"] & {
+                        /** @constant */
+                        event_type?: "branding.updated";
+                        data?: components["schemas"]["EventBranding"] | components["schemas"]["EventTruncated"];
+                    };
+                };
+            };
+            responses: {
+                "2XX": components["responses"]["WebhookReceived"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "webhook.subscription_created": {
         parameters: {
             query?: never;
@@ -15528,6 +15713,96 @@ export interface components {
             /** @description Whether the keys may be compromised. Default false. */
             emergency?: boolean;
         };
+        BrandingRead: {
+            data: components["schemas"]["Branding"];
+            meta: components["schemas"]["Meta"];
+        };
+        Branding: {
+            /** @description The name that users see; null: that of the tenant. */
+            display_name: string | null;
+            logo: {
+                light: components["schemas"]["BrandingLogo"] | null;
+                dark: components["schemas"]["BrandingLogo"] | null;
+            };
+            colors: {
+                light: components["schemas"]["BrandingColors"];
+                dark: components["schemas"]["BrandingColors"];
+            };
+            links: {
+                terms_url: string | null;
+                privacy_url: string | null;
+                imprint_url: string | null;
+                support_url: string | null;
+                support_email: string | null;
+            };
+            /** @description The languages of pages and mails that users can get. */
+            languages: string[];
+            /** @description The language of users of other languages. */
+            default_language: string;
+            texts: components["schemas"]["BrandingTexts"];
+        };
+        BrandingLogo: {
+            /** @description On the host of the tenant. It changes with the picture. */
+            path: string;
+            width: number;
+            height: number;
+        };
+        BrandingColors: {
+            /** @description The colour of buttons, links and the focus; null: that of the design or, of dark pages, the nearest to the light one that can be read there. */
+            accent: string | null;
+            /** @description The colour around the card; null: that of the design. */
+            background: string | null;
+            /** @description The contrast ratios of the colours that are used (WCAG 2.2), and those that are required. */
+            contrasts: {
+                use: string;
+                foreground: string;
+                background: string;
+                /** @description As `7.92:1`. */
+                ratio: string;
+                required: string;
+            }[];
+        };
+        /** @description Texts of the tenant by language (BCP 47). */
+        BrandingTexts: {
+            [key: string]: {
+                [key: string]: string;
+            };
+        };
+        BrandingPatch: {
+            /** @description One line of at most 100 bytes. */
+            display_name?: string | null;
+            colors?: {
+                light?: components["schemas"]["BrandingColorsPatch"];
+                dark?: components["schemas"]["BrandingColorsPatch"];
+            } | null;
+            /** @description URLs are https, of at most 2,048 bytes, without user information and fragment. */
+            links?: {
+                terms_url?: string | null;
+                privacy_url?: string | null;
+                imprint_url?: string | null;
+                support_url?: string | null;
+                support_email?: string | null;
+            } | null;
+            languages?: ("en" | "de" | "fr" | "es" | "pt" | "ja" | "ar")[] | null;
+            /**
+             * @description One of those that are offered; null: the first of them.
+             * @enum {string|null}
+             */
+            default_language?: "en" | "de" | "fr" | "es" | "pt" | "ja" | "ar" | null;
+            /** @description By language, and each by name; null removes a text, or all of a language. */
+            texts?: {
+                [key: string]: {
+                    [key: string]: string | null;
+                } | null;
+            } | null;
+            logo?: components["schemas"]["Immutable"];
+        };
+        BrandingColorsPatch: {
+            /** @description # and six hexadecimal digits. */
+            accent?: string | null;
+            /** @description # and six hexadecimal digits. */
+            background?: string | null;
+        } | null;
         SettingsRead: {
             data: components["schemas"]["Settings"];
             meta: components["schemas"]["Meta"];
@@ -17598,6 +17873,10 @@ export interface components {
         };
         EventSettings: {
             settings: components["schemas"]["Settings"];
+            changes: components["schemas"]["EventChanges"];
+        };
+        EventBranding: {
+            branding: components["schemas"]["Branding"];
             changes: components["schemas"]["EventChanges"];
         };
         EventSigningKeys: {
@@ -26234,6 +26513,174 @@ export interface operations {
             410: components["responses"]["Gone"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getBranding: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The branding. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BrandingRead"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    patchBranding: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "display_name": "Acme",
+                 *       "colors": {
+                 *         "light": {
+                 *           "accent": "#0b5d3b"
+                 *         }
+                 *       },
+                 *       "links": {
+                 *         "privacy_url": "https://www.example.com/privacy"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["BrandingPatch"];
+            };
+        };
+        responses: {
+            /** @description The branding as it is now. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BrandingRead"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    putBrandingLogo: {
+        parameters: {
+            query?: {
+                /** @description `light`, the default, is shown on light pages and in mails, and `dark` on dark pages if there is one. */
+                variant?: "light" | "dark";
+            };
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example The bytes of a picture. */
+                "image/*": string;
+            };
+        };
+        responses: {
+            /** @description The branding as it is now. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BrandingRead"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    deleteBrandingLogo: {
+        parameters: {
+            query?: {
+                /** @description `light`, the default, is shown on light pages and in mails, and `dark` on dark pages if there is one. */
+                variant?: "light" | "dark";
+            };
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: components["responses"]["Done"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
             422: components["responses"]["KeyReused"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["Internal"];
