@@ -107,8 +107,8 @@ const order = `
 	oauth/workload, api/web < api/trustedissuers;
 	identity/incident, api/web < api/incidents;
 	identity/branding, api/web < api/branding;
-	api/inprocess, api/web < api/pages;
-	client, api/inprocess, api/web, identity/session < api/console;
+	api/inprocess, api/web, identity/branding < api/pages;
+	client, api/inprocess, api/web, identity/branding, identity/session < api/console;
 	api/openapi, webhooks < api/webhooks;
 	api/web, identity/authn, identity/userimport < api/profile;
 	api/web, identity/scim < api/scim;
@@ -119,7 +119,7 @@ const order = `
 	api/resources < api/authzen;
 	api/profile < api/people;
 	api/people, oauth/authorization, identity/federation/signin < api/account;
-	api/account, oauth, oauth/saml < api/oauth2;
+	api/account, identity/branding, oauth, oauth/saml < api/oauth2;
 	api/openapi, controlplane/management < api/control;
 	api/pages, api/console, api/control < api/docs;
 	api/webhooks, api/federation, api/audit, api/docs, api/console, api/scopes, api/trustedissuers, api/incidents, api/branding, api/scim, api/settings, api/authzen, api/applications, api/oauth2 < api;

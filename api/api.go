@@ -134,6 +134,7 @@ type SignIns interface {
 // Branding has the brandings of tenants; [stonetown/identity/branding.Registry] implements it.
 type Branding interface {
 	branding.Registry
+	pages.Brandings
 }
 
 // Config configures the interface. Engine, Resources, Tenants, Users,
@@ -223,12 +224,12 @@ func New(c Config) (http.Handler, error) {
 	(&branding.Handlers{Registry: c.Branding}).Mount(routes, server.Fail)
 	(&oauth2.Handlers{
 		Grants: c.OAuth.Grants, Authorization: c.OAuth.Authorization, Tokens: c.OAuth.Tokens, Keys: c.OAuth.Keys, Clients: c.OAuth.Clients,
-		Describer: c.OAuth.Describer, Sessions: c.Authn, SAML: c.SAML, SignIns: c.SignIns, Server: server,
+		Describer: c.OAuth.Describer, Sessions: c.Authn, SAML: c.SAML, SignIns: c.SignIns, Brandings: c.Branding, Server: server,
 	}).Mount(routes)
 	document.Mount(routes)
 
 	formats := map[string]web.ErrorFormat{"resources": resources.Errors, "auth": account.Errors, "me": account.Errors, "users": people.Errors, "groups": people.Errors, "applications": applications.Errors, "scopes": scopes.Errors, "trusted-issuers": trustedissuers.Errors, "authzen": authzen.Errors, "federation": federation.Errors, "webhooks": webhooks.Errors, "audit": audit.Errors, "breach-incidents": incidents.Errors, "branding": branding.Errors, "oauth2": oauth2.TokenErrors, "provider-logout": oauth2.TokenErrors, "registration": oauth2.TokenErrors}
-	hosted := &pages.Handlers{Mailbox: c.Mailbox, Welcome: c.Welcome, SecurityContact: c.SecurityContact, Internal: server.LogInternal}
+	hosted := &pages.Handlers{Brandings: c.Branding, Mailbox: c.Mailbox, Welcome: c.Welcome, SecurityContact: c.SecurityContact, Internal: server.LogInternal}
 	formats["authorization"] = web.ErrorFormat{Render: hosted.RenderError}
 	formats["federated-sign-in"] = web.ErrorFormat{Translate: account.Errors.Translate, Render: hosted.RenderSignInError}
 	operations, err := follow(routes, openapi.DataPlane.Operations, func(op web.Operation, next http.Handler) http.Handler {
@@ -248,7 +249,7 @@ func New(c Config) (http.Handler, error) {
 		}
 		maps.Copy(routed, documentation)
 	}
-	administration := &console.Handlers{Sessions: c.Authn, Tokens: c.OAuth.Tokens, Internal: server.LogInternal}
+	administration := &console.Handlers{Brandings: c.Branding, Sessions: c.Authn, Tokens: c.OAuth.Tokens, Internal: server.LogInternal}
 	ofTenants, err := administration.Routes(server.Handle)
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)

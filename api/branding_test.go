@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"html"
 	"image"
 	"image/color"
 	"image/png"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -135,4 +137,92 @@ func brandings(t *testing.T, w *world, c *client) {
 	if err := w.db.QueryRow(t.Context(), `SELECT branding FROM tenants WHERE slug = $1`, c.name()).Scan(&mark); err != nil || mark != "" {
 		t.Errorf("the mark is %q, %v", mark, err)
 	}
+}
+
+// brandedPages: the pages of a tenant show its branding, and have nothing of it before.
+func brandedPages(t *testing.T, w *world, c *client) {
+	file := func(target string, header http.Header) shown {
+		t.Helper()
+		return c.visit(t, "GET", target, header, nil)
+	}
+	plain := file("/auth/sign-in", nil)
+	if strings.Contains(plain.html, "/branding") || strings.Contains(plain.html, "<footer") || !strings.Contains(plain.html, "/favicon.ico") {
+		t.Error(plain.html)
+	}
+	if p := file("/branding.css", nil); p.status != 200 || p.html != "" {
+		t.Errorf("%d %q", p.status, p.html)
+	}
+	equal(t, "no logo", []int{file("/branding/logo", nil).status, file("/branding/icon?v=0", nil).status}, []int{404, 404})
+
+	c.want(t, 200, "", "PATCH", brandingPath, object{
+		"display_name": "Acme & <b>Sons", "colors": object{"light": object{"accent": "#0b5d3b"}},
+		"links":     object{"terms_url": "https://example.com/terms?a=1&b=2", "privacy_url": "https://example.com/privacy", "imprint_url": "https://example.com/imprint", "support_url": "https://example.com/help", "support_email": "help@example.com"},
+		"languages": []string{"de", "fr"}, "default_language": "fr",
+		"texts": object{"de": object{"sign_in_title": "Hallo <script>", "sign_in_text": "Hier geht es weiter.", "sign_up_text": "Gleich fertig."}},
+	})
+	german := http.Header{"Accept-Language": {"de"}}
+	p := file("/auth/sign-in", german)
+	for _, want := range []string{
+		`<html lang="de"`, `<title>Hallo &lt;script&gt; · Acme &amp; &lt;b&gt;Sons</title>`, `<h1>Hallo &lt;script&gt;</h1>`, "<p>Hier geht es weiter.</p>", `<span class="brand">Acme &amp; &lt;b&gt;Sons</span>`,
+		`<a href="https://example.com/terms?a=1&amp;b=2">Nutzungsbedingungen</a>`, `<a href="https://example.com/privacy">Datenschutz</a>`, `<a href="https://example.com/imprint">Impressum</a>`,
+		`<a href="https://example.com/help">Hilfe</a>`, `<a href="mailto:help@example.com">help@example.com</a>`, `<link rel="stylesheet" href="/branding.css?v=`,
+	} {
+		if !strings.Contains(p.html, want) {
+			t.Errorf("no %s in\n%s", want, p.html)
+		}
+	}
+	if policy := p.header.Get("Content-Security-Policy"); strings.Contains(policy, "unsafe") || strings.Contains(p.html, "style=") {
+		t.Error(policy)
+	}
+	if p := file("/auth/sign-up", german); !strings.Contains(p.html, "<p>Gleich fertig.</p>") || strings.Contains(p.html, "Hallo") {
+		t.Error(p.html)
+	}
+	for _, language := range []string{"en", "ja", ""} {
+		speaks(t, c, "/auth/sign-in", http.Header{"Accept-Language": {language}}, "fr", "Mot de passe")
+	}
+	speaks(t, c, "/nowhere", http.Header{"Accept-Language": {"en"}, "Accept": {"text/html"}}, "fr", "Acme")
+
+	// The style sheet.
+	styled := file("/branding.css", nil)
+	if !strings.HasPrefix(styled.html, ":root { --accent: #0b5d3b; --accent-ink: #ffffff; }\n@media") || styled.header.Get("Content-Type") != "text/css; charset=utf-8" || styled.header.Get("Cache-Control") != "public, max-age=60" {
+		t.Errorf("%v %s", styled.header, styled.html)
+	}
+	tag := styled.header.Get("ETag")
+	equal(t, "unchanged", file("/branding.css", http.Header{"If-None-Match": {tag}}).status, 304)
+	c.want(t, 200, "", "PATCH", brandingPath, object{"colors": object{"light": object{"accent": "#7a1f5c"}}})
+	equal(t, "changed", file("/branding.css", http.Header{"If-None-Match": {tag}}).status, 200)
+
+	// The logo.
+	equal(t, "logo", c.setLogo(t, "", "image/png", logoOf(t, color.Black, 64, 32)).status, 200)
+	equal(t, "dark logo", c.setLogo(t, "?variant=dark", "image/png", logoOf(t, color.White, 64, 32)).status, 200)
+	p = file("/auth/sign-in", german)
+	sources := regexp.MustCompile(`(?:href|src|srcset)="(/branding/[^"]+)"`).FindAllStringSubmatch(p.html, -1)
+	if len(sources) != 3 || !strings.Contains(p.html, `alt="Acme &amp; &lt;b&gt;Sons"`) || strings.Contains(p.html, "/favicon.ico") {
+		t.Fatalf("%v in %s", sources, p.html)
+	}
+	hashes := map[string]bool{}
+	for _, source := range sources {
+		address := html.UnescapeString(source[1])
+		picture := file(address, nil)
+		if _, err := png.Decode(strings.NewReader(picture.html)); err != nil {
+			t.Errorf("%s: %v", address, err)
+		}
+		head := picture.header
+		equal(t, address, []string{head.Get("Content-Type"), head.Get("X-Content-Type-Options"), head.Get("Cache-Control"), head.Get("Content-Security-Policy")},
+			[]string{"image/png", "nosniff", "public, max-age=31536000, immutable", "default-src 'none'; sandbox"})
+		_, hash, _ := strings.Cut(address, "v=")
+		hashes[hash] = true
+		old := file(strings.Replace(address, hash, "0", 1), nil)
+		equal(t, "an old address", []any{old.status, old.header.Get("Cache-Control")}, []any{200, "public, max-age=60"})
+	}
+	equal(t, "pictures", len(hashes), 3)
+
+	// Discovery.
+	discovered := c.want(t, 200, "", "GET", "/.well-known/openid-configuration", nil).body
+	equal(t, "discovery", []any{discovered["ui_locales_supported"], discovered["op_policy_uri"], discovered["op_tos_uri"]}, []any{[]any{"de", "fr"}, "https://example.com/privacy", "https://example.com/terms?a=1&b=2"})
+
+	// Other tenants, and the control plane, have the design of the deployment.
+	other := w.tenant(t, c.name()+"-other")
+	equal(t, "another tenant", other.visit(t, "GET", "/branding/logo", nil, nil).status, 404)
+	equal(t, "another tenant", strings.Contains(other.visit(t, "GET", "/auth/sign-in", nil, nil).html, "/branding"), false)
 }

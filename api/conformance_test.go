@@ -220,6 +220,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"assertions_of_workloads_are_refused":                      workloadRefusals,
 	"a_trusted_issuer_is_created_changed_and_deleted":          trustedIssuers,
 	"a_branding_is_read_changed_and_served":                    brandings,
+	"pages_show_the_branding":                                  brandedPages,
 	"a_breach_incident_is_opened_notified_and_closed":          breachIncidents,
 	"a_pushed_request_is_used_once":                            pushedRequests,
 	"a_revoked_token_is_refused_at_once":                       revocation,

@@ -28,6 +28,7 @@ import (
 	"strings"
 
 	"stonetown/api/web"
+	"stonetown/identity/branding"
 	"stonetown/identity/session"
 	"stonetown/internal/ratelimit"
 	"stonetown/oauth/protocol"
@@ -52,6 +53,11 @@ type Sessions interface {
 	ByToken(ctx context.Context, tenantID, token string) (session.Session, error)
 }
 
+// Brandings has the brandings of tenants.
+type Brandings interface {
+	Of(ctx context.Context, tenantID, mark string) (*branding.Branding, error)
+}
+
 // Tokens issues access tokens.
 type Tokens interface {
 	IssueToUser(ctx context.Context, tenant protocol.Tenant, t token.UserToken) (token.Response, error)
@@ -63,6 +69,8 @@ type Handlers struct {
 	API      http.Handler
 	Sessions Sessions
 	Tokens   Tokens
+	// Brandings has the brandings of tenants.
+	Brandings Brandings
 	// Internal logs an error of a page that is no error of the request.
 	Internal func(r *http.Request, err error)
 

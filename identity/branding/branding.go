@@ -165,8 +165,8 @@ func (v *faults) languages(b Branding) {
 			return
 		}
 	}
-	if b.DefaultLanguage != "" && !slices.Contains(b.offered(), b.DefaultLanguage) {
-		v.add("default_language", "unknown_value", "must be one of the languages that are offered: "+strings.Join(b.offered(), ", "))
+	if b.DefaultLanguage != "" && !slices.Contains(b.Offered(), b.DefaultLanguage) {
+		v.add("default_language", "unknown_value", "must be one of the languages that are offered: "+strings.Join(b.Offered(), ", "))
 	}
 }
 
@@ -190,8 +190,8 @@ func (v *faults) texts(b Branding) {
 	}
 }
 
-// offered returns the tags of the languages that are offered.
-func (b Branding) offered() []string {
+// Offered returns the tags of the languages that are offered.
+func (b Branding) Offered() []string {
 	if len(b.Languages) == 0 {
 		return Languages()
 	}

@@ -113,6 +113,13 @@ func TestContrastFaults(t *testing.T) {
 
 func digits(n int) string { return string([]byte{"0123456789abcdef"[n>>4], "0123456789abcdef"[n&15]}) }
 
+// A tenant without a branding costs no statement.
+func TestNone(t *testing.T) {
+	if b, err := new(Registry).Of(t.Context(), "tnt_a", ""); err != nil || b.Look("Acme", "") != (Look{Name: "Acme"}) {
+		t.Errorf("%+v, %v", b, err)
+	}
+}
+
 func TestStyle(t *testing.T) {
 	b := Branding{Colors: map[Scheme]Colors{Light: {Accent: "#0b5d3b", Background: "#fafafa"}}}
 	want := ":root { --accent: #0b5d3b; --accent-ink: #ffffff; --ground: #fafafa; }\n" +

@@ -74,7 +74,7 @@ func (b Branding) Document() Document {
 		Links: LinksDocument{
 			document.OrNull(l.Terms), document.OrNull(l.Privacy), document.OrNull(l.Imprint), document.OrNull(l.Support), document.OrNull(l.SupportEmail),
 		},
-		Languages: append([]string{}, b.offered()...), DefaultLanguage: b.Language().Tag(), Texts: map[string]map[string]string{},
+		Languages: append([]string{}, b.Offered()...), DefaultLanguage: b.Language().Tag(), Texts: map[string]map[string]string{},
 	}
 	for language, texts := range b.Texts {
 		d.Texts[language] = map[string]string{}

@@ -17476,6 +17476,10 @@ export interface components {
             require_pushed_authorization_requests?: boolean;
             ui_locales_supported?: string[];
             service_documentation?: string;
+            /** @description The `privacy_url` of the branding; absent: none. */
+            op_policy_uri?: string;
+            /** @description The `terms_url` of the branding; absent: none. */
+            op_tos_uri?: string;
             backchannel_logout_session_supported?: boolean;
             frontchannel_logout_supported?: boolean;
             frontchannel_logout_session_supported?: boolean;
