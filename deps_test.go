@@ -61,7 +61,7 @@ const order = `
 
 	# Modules are clients of the engine and strangers to each other. What one
 	# needs of another it declares as an interface, and cmd plugs it in.
-	internal < identity/password, identity/password/breached, identity/external, identity/factor, identity/session, identity/onetime, identity/threat, identity/federation/relyingparty;
+	internal < identity/password, identity/password/breached, identity/external, identity/factor, identity/session, identity/onetime, identity/threat, identity/branding, identity/federation/relyingparty;
 	engine/authority, identity/password, identity/password/breached, identity/external, identity/factor, identity/session, identity/onetime, identity/threat < identity;
 	identity < identity/flow, identity/userimport, identity/scim, identity/incident;
 	identity/flow < identity/authn;
@@ -110,8 +110,9 @@ const order = `
 	identity/flow, api/web < api/flows;
 	identity/threat, api/web < api/threatfeeds;
 	reporting, api/web < api/reports;
-	api/inprocess, api/web < api/pages;
-	client, api/inprocess, api/web, identity/authn < api/console;
+	identity/branding, api/web < api/branding;
+	api/inprocess, api/web, identity/branding < api/pages;
+	client, api/inprocess, api/web, identity/authn, identity/branding, identity/session < api/console;
 	api/openapi, webhooks < api/webhooks;
 	api/web, identity/authn, identity/userimport < api/profile;
 	api/web, identity/scim < api/scim;
@@ -122,10 +123,10 @@ const order = `
 	api/resources < api/authzen;
 	api/profile < api/people;
 	api/people, oauth/authorization, identity/federation/signin < api/account;
-	api/account, oauth, oauth/saml < api/oauth2;
+	api/account, identity/branding, oauth, oauth/saml < api/oauth2;
 	api/openapi, controlplane/management < api/control;
 	api/pages, api/console, api/control < api/docs;
-	api/webhooks, api/federation, api/audit, api/docs, api/console, api/scopes, api/trustedissuers, api/incidents, api/flows, api/threatfeeds, api/reports, api/scim, api/settings, api/authzen, api/applications, api/oauth2 < api;
+	api/webhooks, api/federation, api/audit, api/docs, api/console, api/scopes, api/trustedissuers, api/incidents, api/flows, api/threatfeeds, api/reports, api/branding, api/scim, api/settings, api/authzen, api/applications, api/oauth2 < api;
 
 	# The composition of all packages, which the program and the tests of api open.
 	api, controlplane/management, engine/audit, tuplestore/leasenode, webhooks < server;
@@ -177,6 +178,7 @@ var apiMayNotImport = map[string][]string{
 	"api/threatfeeds":    {"internal/eventlog", "internal/sqldb"},
 	"api/incidents":      {"internal/eventlog", "internal/sqldb"},
 	"api/reports":        {"internal/eventlog", "internal/sqldb"},
+	"api/branding":       {"internal/eventlog", "internal/sqldb"},
 	"api/trustedissuers": {"internal/eventlog", "internal/sqldb"},
 	"api/settings":       {"internal/eventlog", "internal/sqldb"},
 	"api/webhooks":       {"internal/eventlog", "internal/sqldb"},

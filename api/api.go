@@ -9,6 +9,7 @@
 //	scopes     the registry of scopes
 //	settings   the settings of a tenant
 //	federation connections to identity providers
+//	branding   the look of a tenant
 //	incidents  breach incidents
 //	flows      the sign-in flow of a tenant
 //	threatfeeds lists of addresses and domains
@@ -45,6 +46,7 @@ import (
 	"stonetown/api/applications"
 	"stonetown/api/audit"
 	"stonetown/api/authzen"
+	"stonetown/api/branding"
 	"stonetown/api/console"
 	"stonetown/api/control"
 	"stonetown/api/docs"
@@ -136,9 +138,15 @@ type SignIns interface {
 	oauth2.SignIns
 }
 
+// Branding has the brandings of tenants; [stonetown/identity/branding.Registry] implements it.
+type Branding interface {
+	branding.Registry
+	pages.Brandings
+}
+
 // Config configures the interface. Engine, Resources, Tenants, Users,
 // Authn, Importer, Scopes, OAuth, Settings, Connections, SignIns, Webhooks,
-// SAMLKeys, SAML, SCIM, Audit, Incidents, Flows, Threats, Reports and CursorKey are required.
+// SAMLKeys, SAML, SCIM, Audit, Incidents, Flows, Threats, Reports, Branding and CursorKey are required.
 type Config struct {
 	Engine      Engine
 	Resources   resources.Store
@@ -160,6 +168,7 @@ type Config struct {
 	Flows       flows.Registry
 	Threats     threatfeeds.Feeds
 	Reports     reports.Registry
+	Branding    Branding
 
 	// ControlURL is the address of the control plane, as [controlplane.Config] has it. Default:
 	// there is none.
@@ -190,8 +199,8 @@ type Config struct {
 
 // New returns the handler of all hosts.
 func New(c Config) (http.Handler, error) {
-	if c.Engine == nil || c.Resources == nil || c.Assertions == nil || c.Users == nil || c.Authn == nil || c.Importer == nil || c.Scopes == nil || c.OAuth == (OAuth{}) || c.Settings == nil || c.Connections == nil || c.SignIns == nil || c.Webhooks == nil || c.SAMLKeys == nil || c.SAML == nil || c.SCIM == nil || c.Audit == nil || c.Incidents == nil || c.Flows == nil || c.Threats == nil || c.Reports == nil || c.GeoIP == nil {
-		return nil, errors.New("api: Config.Engine, Resources, Users, Authn, Importer, Scopes, OAuth, Settings, Connections, SignIns, Webhooks, SAMLKeys, SAML, SCIM, Audit, Incidents, Flows, Threats, Reports and GeoIP are required")
+	if c.Engine == nil || c.Resources == nil || c.Assertions == nil || c.Users == nil || c.Authn == nil || c.Importer == nil || c.Scopes == nil || c.OAuth == (OAuth{}) || c.Settings == nil || c.Connections == nil || c.SignIns == nil || c.Webhooks == nil || c.SAMLKeys == nil || c.SAML == nil || c.SCIM == nil || c.Audit == nil || c.Incidents == nil || c.Flows == nil || c.Threats == nil || c.Reports == nil || c.Branding == nil || c.GeoIP == nil {
+		return nil, errors.New("api: Config.Engine, Resources, Users, Authn, Importer, Scopes, OAuth, Settings, Connections, SignIns, Webhooks, SAMLKeys, SAML, SCIM, Audit, Incidents, Flows, Threats, Reports, Branding and GeoIP are required")
 	}
 	if c.ControlURL != "" && c.Organizations == nil {
 		return nil, errors.New("api: Config.Organizations is required with a ControlURL")
@@ -225,14 +234,15 @@ func New(c Config) (http.Handler, error) {
 	(&flows.Handlers{Registry: c.Flows, Accounts: c.Authn, Cursors: cursors}).Mount(routes, server.Fail)
 	(&threatfeeds.Handlers{Feeds: c.Threats, Cursors: cursors}).Mount(routes, server.Fail)
 	(&reports.Handlers{Registry: c.Reports, Cursors: cursors}).Mount(routes, server.Fail)
+	(&branding.Handlers{Registry: c.Branding}).Mount(routes, server.Fail)
 	(&oauth2.Handlers{
 		Grants: c.OAuth.Grants, Authorization: c.OAuth.Authorization, Tokens: c.OAuth.Tokens, Keys: c.OAuth.Keys, Clients: c.OAuth.Clients,
-		Describer: c.OAuth.Describer, Sessions: c.Authn, SAML: c.SAML, SignIns: c.SignIns, Server: server,
+		Describer: c.OAuth.Describer, Sessions: c.Authn, SAML: c.SAML, SignIns: c.SignIns, Brandings: c.Branding, Server: server,
 	}).Mount(routes)
 	document.Mount(routes)
 
-	formats := map[string]web.ErrorFormat{"resources": resources.Errors, "auth": account.Errors, "me": account.Errors, "users": people.Errors, "groups": people.Errors, "applications": applications.Errors, "scopes": scopes.Errors, "trusted-issuers": trustedissuers.Errors, "authzen": authzen.Errors, "federation": federation.Errors, "webhooks": webhooks.Errors, "audit": audit.Errors, "breach-incidents": incidents.Errors, "sign-in-flow": flows.Errors, "threat-feeds": threatfeeds.Errors, "reports": reports.Errors, "oauth2": oauth2.TokenErrors, "provider-logout": oauth2.TokenErrors, "registration": oauth2.TokenErrors}
-	hosted := &pages.Handlers{Mailbox: c.Mailbox, Welcome: c.Welcome, SecurityContact: c.SecurityContact, Internal: server.LogInternal}
+	formats := map[string]web.ErrorFormat{"resources": resources.Errors, "auth": account.Errors, "me": account.Errors, "users": people.Errors, "groups": people.Errors, "applications": applications.Errors, "scopes": scopes.Errors, "trusted-issuers": trustedissuers.Errors, "authzen": authzen.Errors, "federation": federation.Errors, "webhooks": webhooks.Errors, "audit": audit.Errors, "breach-incidents": incidents.Errors, "sign-in-flow": flows.Errors, "threat-feeds": threatfeeds.Errors, "reports": reports.Errors, "branding": branding.Errors, "oauth2": oauth2.TokenErrors, "provider-logout": oauth2.TokenErrors, "registration": oauth2.TokenErrors}
+	hosted := &pages.Handlers{Brandings: c.Branding, Mailbox: c.Mailbox, Welcome: c.Welcome, SecurityContact: c.SecurityContact, Internal: server.LogInternal}
 	formats["authorization"] = web.ErrorFormat{Render: hosted.RenderError}
 	formats["federated-sign-in"] = web.ErrorFormat{Translate: account.Errors.Translate, Render: hosted.RenderSignInError}
 	operations, err := follow(routes, openapi.DataPlane.Operations, func(op web.Operation, next http.Handler) http.Handler {
@@ -252,7 +262,7 @@ func New(c Config) (http.Handler, error) {
 		}
 		maps.Copy(routed, documentation)
 	}
-	administration := &console.Handlers{Sessions: c.Authn, Tokens: c.OAuth.Tokens, Internal: server.LogInternal}
+	administration := &console.Handlers{Brandings: c.Branding, Sessions: c.Authn, Tokens: c.OAuth.Tokens, Internal: server.LogInternal}
 	ofTenants, err := administration.Routes(server.Handle)
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)

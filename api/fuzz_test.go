@@ -95,6 +95,8 @@ type noThreats struct{ threatfeeds.Feeds }
 
 type noReports struct{ apireports.Registry }
 
+type noBranding struct{ api.Branding }
+
 type noSAML struct{ oauth2.SAML }
 
 func (noScopes) UnknownScopes(context.Context, *sqldb.Tx, string, []string) ([]string, error) {
@@ -173,7 +175,7 @@ func (noOrigins) OriginAllowed(context.Context, string, string, string) (bool, e
 func newHandler(t testing.TB) (http.Handler, *everything) {
 	t.Helper()
 	e := new(everything)
-	h, err := api.New(api.Config{Engine: e, Resources: e, Assertions: noAssertions{}, Config: pipeline(t, e), Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: api.OAuth{Tokens: e}, Settings: noSettings{}, Connections: noConnections{}, SignIns: noSignIns{}, SAMLKeys: noSAMLKeys{}, SAML: noSAML{}, SCIM: noSCIM{}, Audit: noAudit{}, Incidents: noIncidents{}, Flows: noFlows{}, Threats: noThreats{}, Reports: noReports{}, Webhooks: noWebhooks{}, GeoIP: geo.None{}, CursorKey: cursorKey})
+	h, err := api.New(api.Config{Engine: e, Resources: e, Assertions: noAssertions{}, Config: pipeline(t, e), Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: api.OAuth{Tokens: e}, Settings: noSettings{}, Connections: noConnections{}, SignIns: noSignIns{}, SAMLKeys: noSAMLKeys{}, SAML: noSAML{}, SCIM: noSCIM{}, Audit: noAudit{}, Incidents: noIncidents{}, Flows: noFlows{}, Threats: noThreats{}, Reports: noReports{}, Branding: noBranding{}, Webhooks: noWebhooks{}, GeoIP: geo.None{}, CursorKey: cursorKey})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -339,7 +341,7 @@ func newRealHandler(t testing.TB) http.Handler {
 	}
 	t.Cleanup(real.Close)
 	e := new(everything)
-	h, err := api.New(api.Config{Engine: audit.Engine{Engine: real}, Resources: e, Assertions: noAssertions{}, Config: pipeline(t, e), Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: api.OAuth{Tokens: e}, Settings: noSettings{}, Connections: noConnections{}, SignIns: noSignIns{}, SAMLKeys: noSAMLKeys{}, SAML: noSAML{}, SCIM: noSCIM{}, Audit: noAudit{}, Incidents: noIncidents{}, Flows: noFlows{}, Threats: noThreats{}, Reports: noReports{}, Webhooks: noWebhooks{}, GeoIP: geo.None{}, CursorKey: cursorKey})
+	h, err := api.New(api.Config{Engine: audit.Engine{Engine: real}, Resources: e, Assertions: noAssertions{}, Config: pipeline(t, e), Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: api.OAuth{Tokens: e}, Settings: noSettings{}, Connections: noConnections{}, SignIns: noSignIns{}, SAMLKeys: noSAMLKeys{}, SAML: noSAML{}, SCIM: noSCIM{}, Audit: noAudit{}, Incidents: noIncidents{}, Flows: noFlows{}, Threats: noThreats{}, Reports: noReports{}, Branding: noBranding{}, Webhooks: noWebhooks{}, GeoIP: geo.None{}, CursorKey: cursorKey})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,6 +29,8 @@ func TestRequestRoundTrips(t *testing.T) {
 	c.want(t, 201, "", "POST", "/api/v1/resource-types", object{"name": "task", "relations": []any{object{"name": "assignee", "cardinality": "one", "on_second": "replace"}}})
 	member(t, c, "ann@example.com")
 	machine := w.application(t, c, "resources:read")
+	branded := w.tenant(t, "round-trips-branded")
+	branded.want(t, 200, "", "PATCH", brandingPath, object{"display_name": "Acme"})
 	p := newParty(t, c, object{
 		"allowed_scopes": []any{"openid", "offline_access", "me:read", "resources:read"}, "token_exchange": exchanging(),
 	})
@@ -109,6 +111,12 @@ func TestRequestRoundTrips(t *testing.T) {
 		{"read one's profile, by session", func() func() answer {
 			mine := c.with(p.session)
 			return func() answer { return mine.do(t, "GET", mePath+"/profile", nil) }
+		}},
+		{"show the sign-in page", func() func() answer {
+			return func() answer { return answer{status: c.visit(t, "GET", "/auth/sign-in", nil, nil).status} }
+		}},
+		{"show the sign-in page, with a branding", func() func() answer {
+			return func() answer { return answer{status: branded.visit(t, "GET", "/auth/sign-in", nil, nil).status} }
 		}},
 	} {
 		// The first requests prepare their statements, and some read revocations on behalf

@@ -2,9 +2,11 @@ package api_test
 
 import (
 	"bytes"
+	"image/color"
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 
 	"filippo.io/age"
@@ -112,6 +114,7 @@ type mover struct {
 	secret   signature.Secret
 	created  answer // of a request with an idempotency key
 	checks   []bool
+	logo     string // the path
 }
 
 func (m *mover) prepare(t testing.TB) {
@@ -137,6 +140,8 @@ func (m *mover) prepare(t testing.TB) {
 	m.hook, m.secret = subscribe(t, c, m.receiver.URL, nil, "user.created")
 	m.created = m.repeated(t)
 	equal(t, "created", m.created.status, 201)
+	c.want(t, 200, "", "PATCH", brandingPath, object{"display_name": "Moved & Co"})
+	m.logo = c.setLogo(t, "", "image/png", logoOf(t, color.Black, 32, 32)).data()["logo"].(object)["light"].(object)["path"].(string)
 	m.checks = m.check(t)
 	if !slices.Contains(m.checks, true) || !slices.Contains(m.checks, false) {
 		t.Errorf("checks: %v", m.checks)
@@ -182,6 +187,10 @@ func (m *mover) verify(t testing.TB) {
 	c.want(t, 200, "", "GET", "/api/v1/users", nil)
 	m.me.want(t, 200, "", "GET", mePath+"/profile", nil)
 	equal(t, "keys", published(t, c), m.jwks)
+
+	// The branding.
+	equal(t, "name on pages", strings.Contains(c.visit(t, "GET", "/auth/sign-in", nil, nil).html, `alt="Moved &amp; Co"`), true)
+	equal(t, "logo", c.visit(t, "GET", m.logo, nil, nil).status, 200)
 
 	// Sign-ins.
 	second := func(status int, form object) {

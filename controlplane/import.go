@@ -16,7 +16,7 @@ import (
 var ErrTenantExists = errors.New("a tenant with this id exists already")
 
 // ImportTenant adds a tenant of another deployment with its id, its slug, its name, its base URL,
-// its environment, its region and its rate limits, in the state suspended. write writes the rows
+// its environment, its region, its rate limits and the mark of its branding, in the state suspended. write writes the rows
 // of the tenant in the same transaction. The tenant is added after them, because that locks rows
 // which changes of other tenants wait for; whether its names are free is checked before, too.
 // ImportTenant fails as [Directory.CreateTenant] and write do, or with [ErrTenantExists].
@@ -58,6 +58,7 @@ func (d *Directory) importTenant(ctx context.Context, tx *sqldb.Tx, t Tenant, wr
 	var b sqldb.Batch
 	updateTenant(&b, t)
 	b.Queue(updateRateLimits, []any{t.ID, string(limits)}, nil)
+	b.Queue(updateBranding, []any{t.ID, t.Branding}, nil)
 	eventlog.Append(&b, t.OrgID, eventlog.Of(ctx, TenantImportedEvent, t.Document()))
 	return tx.Send(ctx, &b)
 }

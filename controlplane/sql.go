@@ -45,6 +45,11 @@ func updateBaseURL(ctx context.Context, tx *sqldb.Tx, tenantID, baseURL, host st
 
 const updateRateLimits = `UPDATE tenants SET rate_limits = $2 WHERE id = $1`
 
+// lockTenant locks the row of a tenant until the transaction ends.
+const lockTenant = `UPDATE tenants SET branding = branding WHERE id = $1`
+
+const updateBranding = `UPDATE tenants SET branding = $2 WHERE id = $1`
+
 func taken(err error) error {
 	if sqldb.IsUniqueViolation(err) {
 		return ErrSlugTaken
@@ -81,7 +86,7 @@ func updateTenant(b *sqldb.Batch, t Tenant) {
 }
 
 const selectTenant = `
-	SELECT id, org_id, slug, name, base_url, state, environment, region, created_by, created_at, updated_at, suspended_at, suspend_reason, decommissioned_at, purge_at, rate_limits FROM tenants `
+	SELECT id, org_id, slug, name, base_url, state, environment, region, created_by, created_at, updated_at, suspended_at, suspend_reason, decommissioned_at, purge_at, rate_limits, branding FROM tenants `
 
 func selectTenantByHost(ctx context.Context, q querier, host string) (Tenant, error) {
 	return scanTenant(q.QueryRow(ctx, selectTenant+`WHERE host = $1`, host))
@@ -107,7 +112,7 @@ func scanTenant(row interface{ Scan(dest ...any) error }) (Tenant, error) {
 		limits                                                 string
 	)
 	err := row.Scan(&t.ID, &t.OrgID, &t.Slug, &t.Name, &t.BaseURL, (*string)(&t.State), (*string)(&t.Environment), &t.Region, &t.CreatedBy,
-		&created, &updated, &suspended, &t.SuspendReason, &decommissioned, &purgeable, &limits)
+		&created, &updated, &suspended, &t.SuspendReason, &decommissioned, &purgeable, &limits, &t.Branding)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return Tenant{}, ErrTenantNotFound
 	}
@@ -158,7 +163,7 @@ const selectTenants = selectTenant + `WHERE slug > $1 ORDER BY slug LIMIT $2`
 const selectPurgeable = `SELECT id FROM tenants WHERE purge_at > 0 AND purge_at <= $1 ORDER BY purge_at, id LIMIT $2`
 
 // updatePurged forgets all of a tenant but its names, which are never used again.
-const updatePurged = `UPDATE tenants SET purge_at = 0, name = '', rate_limits = '' WHERE id = $1 AND purge_at > 0`
+const updatePurged = `UPDATE tenants SET purge_at = 0, name = '', rate_limits = '', branding = '' WHERE id = $1 AND purge_at > 0`
 
 // selectAny counts up to one tenant.
 const selectAny = `SELECT COUNT(*) FROM (SELECT id FROM tenants LIMIT 1) AS any_tenant`

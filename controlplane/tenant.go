@@ -94,6 +94,8 @@ type Tenant struct {
 
 	// RateLimits are limits that replace the deployment's. They must not be changed.
 	RateLimits ratelimit.Limits
+	// Branding is the mark of the tenant's branding; empty: it has none.
+	Branding string
 }
 
 // NewTenant has the values of a tenant to create.

@@ -67,6 +67,8 @@ type Metadata struct {
 	RequirePushedRequests              bool
 	UILocalesSupported                 []string
 	ServiceDocumentation               string
+	// Of the branding, which is not known here.
+	PolicyURI, TermsURI string
 }
 
 // Metadata returns the content of a tenant's discovery documents.

@@ -7,6 +7,7 @@ import (
 	"stonetown/engine/resources"
 	"stonetown/identity"
 	"stonetown/identity/authn"
+	"stonetown/identity/branding"
 	"stonetown/identity/external"
 	"stonetown/identity/factor"
 	"stonetown/identity/federation"
@@ -41,6 +42,7 @@ func migrations() []sqldb.Migrations {
 		identity.Migrations(),
 		incident.Migrations(),
 		flow.Migrations(),
+		branding.Migrations(),
 		session.Migrations(),
 		onetime.Migrations(),
 		factor.Migrations(),

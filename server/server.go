@@ -33,6 +33,7 @@ import (
 	"stonetown/engine/resources"
 	"stonetown/identity"
 	"stonetown/identity/authn"
+	"stonetown/identity/branding"
 	"stonetown/identity/federation"
 	"stonetown/identity/federation/relyingparty"
 	"stonetown/identity/federation/signin"
@@ -185,6 +186,7 @@ type Server struct {
 	Flows         *flow.Registry
 	Threats       *threat.Feeds
 	Reports       *reporting.Registry
+	Branding      *branding.Registry
 	Management    *management.Service
 
 	BreachedPasswords breached.List
@@ -271,6 +273,9 @@ func (s *Server) compose(c Config) (err error) {
 		return err
 	}
 	if s.Organizations, err = controlplane.New(controlplane.Config{DB: s.DB, ControlURL: c.ControlURL, Clock: c.Clock, Logger: c.Logger}); err != nil {
+		return err
+	}
+	if s.Branding, err = branding.New(branding.Config{DB: s.DB, Tenants: s.Organizations, Clock: c.Clock}); err != nil {
 		return err
 	}
 	if s.Jobs, err = jobs.New(jobs.Config{DB: s.DB, Seal: sealer, Clock: c.Clock, Logger: c.Logger, Tracer: c.Tracer}); err != nil {
@@ -388,6 +393,7 @@ func (s *Server) compose(c Config) (err error) {
 		Flows:           s.Flows,
 		Threats:         s.Threats,
 		Reports:         s.Reports,
+		Branding:        s.Branding,
 		ControlURL:      c.ControlURL,
 		Organizations:   s.Management,
 		CursorKey:       c.MasterKey.Derive("cursors"),

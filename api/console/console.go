@@ -31,6 +31,7 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/identity/authn"
+	"stonetown/identity/branding"
 	"stonetown/identity/session"
 	"stonetown/internal/ratelimit"
 	"stonetown/oauth/protocol"
@@ -59,6 +60,11 @@ type Sessions interface {
 	WayToAAL2(ctx context.Context, tenantID, userID string) (authn.Way, error)
 }
 
+// Brandings has the brandings of tenants.
+type Brandings interface {
+	Of(ctx context.Context, tenantID, mark string) (*branding.Branding, error)
+}
+
 // Tokens issues access tokens.
 type Tokens interface {
 	IssueToUser(ctx context.Context, tenant protocol.Tenant, t token.UserToken) (token.Response, error)
@@ -70,6 +76,8 @@ type Handlers struct {
 	API      http.Handler
 	Sessions Sessions
 	Tokens   Tokens
+	// Brandings has the brandings of tenants.
+	Brandings Brandings
 	// Internal logs an error of a page that is no error of the request.
 	Internal func(r *http.Request, err error)
 

@@ -18,6 +18,7 @@ import (
 
 	"stonetown/api/inprocess"
 	"stonetown/api/web"
+	"stonetown/identity/branding"
 	"stonetown/identity/session"
 	"stonetown/oauth/access"
 	"stonetown/oauth/protocol"
@@ -145,6 +146,7 @@ func (v *visit) form(name string) string { return v.r.Form.Get(name) }
 // view is the data of every template.
 type view struct {
 	Tenant  string
+	Look    branding.Look
 	Title   string
 	Person  string // the address of the person
 	Start   string // the path of the overview
@@ -204,7 +206,17 @@ func (v *visit) again(name, title string, data any, e *fault) error {
 }
 
 func (v *visit) render(status int, name string, page view) error {
-	page.Tenant, page.Start, page.Areas, page.Person, page.Control = v.info.Tenant.Name, home, v.navigation(), v.person, v.site.control
+	own := new(branding.Branding)
+	if mark := v.info.Tenant.Branding; mark != "" {
+		found, err := v.handlers.Brandings.Of(v.r.Context(), v.info.Tenant.ID, mark)
+		if err != nil { // the page is shown without it
+			v.internal(err)
+		} else {
+			own = found
+		}
+	}
+	page.Look = own.Look(v.info.Tenant.Name, v.info.Tenant.Branding)
+	page.Tenant, page.Start, page.Areas, page.Person, page.Control = page.Look.Name, home, v.navigation(), v.person, v.site.control
 	if v.org != nil {
 		name, _ := v.org["name"].(string)
 		page.Tenant, page.Start = name+" · "+v.info.Tenant.Name, v.organizationPage()

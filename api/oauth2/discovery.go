@@ -6,6 +6,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"stonetown/api/web"
+	"stonetown/identity/branding"
 	"stonetown/oauth/protocol"
 )
 
@@ -75,13 +76,22 @@ type metadata struct {
 	RequirePushedRequests              bool     `json:"require_pushed_authorization_requests"`
 	UILocalesSupported                 []string `json:"ui_locales_supported"`
 	ServiceDocumentation               string   `json:"service_documentation"`
+	PolicyURI                          string   `json:"op_policy_uri,omitzero"`
+	TermsURI                           string   `json:"op_tos_uri,omitzero"`
 }
 
 // GetAuthorizationServer serves the discovery document (RFC 8414).
 func (h *Handlers) GetAuthorizationServer(w http.ResponseWriter, r *http.Request) {
 	said, err := h.Describer.Metadata(r.Context(), tenantOf(r))
+	var own *branding.Branding
+	if err == nil {
+		info := web.InfoOf(r.Context())
+		own, err = h.Brandings.Of(r.Context(), info.Tenant.ID, info.Tenant.Branding)
+	}
 	var body []byte
 	if err == nil {
+		said.UILocalesSupported = own.Offered()
+		said.PolicyURI, said.TermsURI = own.Links.Privacy, own.Links.Terms
 		body, err = json.Marshal(metadata(said))
 	}
 	if err != nil {

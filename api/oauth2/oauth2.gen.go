@@ -405,8 +405,14 @@ type Discovery struct {
 	IntrospectionSigningAlgValuesSupported             []string `json:"introspection_signing_alg_values_supported,omitempty"`
 	Issuer                                             string   `json:"issuer"`
 	JwksURI                                            string   `json:"jwks_uri"`
-	PromptValuesSupported                              []string `json:"prompt_values_supported,omitempty"`
-	PushedAuthorizationRequestEndpoint                 string   `json:"pushed_authorization_request_endpoint,omitempty"`
+
+	// OpPolicyURI The `privacy_url` of the branding; absent: none.
+	OpPolicyURI string `json:"op_policy_uri,omitempty"`
+
+	// OpTosURI The `terms_url` of the branding; absent: none.
+	OpTosURI                           string   `json:"op_tos_uri,omitempty"`
+	PromptValuesSupported              []string `json:"prompt_values_supported,omitempty"`
+	PushedAuthorizationRequestEndpoint string   `json:"pushed_authorization_request_endpoint,omitempty"`
 
 	// RegistrationEndpoint Where the tenant has switched registration on.
 	RegistrationEndpoint                            string   `json:"registration_endpoint,omitempty"`

@@ -20,6 +20,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"stonetown/api/web"
+	"stonetown/identity/branding"
 	"stonetown/internal/ratelimit"
 	"stonetown/oauth"
 	"stonetown/oauth/access"
@@ -72,6 +73,11 @@ type Describer interface {
 	ProtectedResource(t protocol.Tenant) oauth.ProtectedResource
 }
 
+// Brandings has the brandings of tenants; [branding.Registry] implements it.
+type Brandings interface {
+	Of(ctx context.Context, tenantID, mark string) (*branding.Branding, error)
+}
+
 // Handlers implements the operations. It is safe for concurrent use.
 type Handlers struct {
 	Grants        Grants
@@ -83,6 +89,7 @@ type Handlers struct {
 	Sessions      Sessions
 	SAML          SAML
 	SignIns       SignIns
+	Brandings     Brandings
 	// Server writes error responses, counts the requests of clients and decides which
 	// origins may read responses.
 	Server *web.Server

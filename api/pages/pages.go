@@ -57,6 +57,8 @@ type Handlers struct {
 	// SecurityContact is the URI for reports of vulnerabilities (RFC 9116 §2.5.3). Default:
 	// none is published.
 	SecurityContact string
+	// Brandings has the brandings of tenants.
+	Brandings Brandings
 	// Internal logs an error of a page that is no error of the request.
 	Internal func(r *http.Request, err error)
 
@@ -158,6 +160,10 @@ func (h *Handlers) Routes(wrap func(web.Operation, web.ErrorFormat, http.Handler
 		}
 		routes[op.Path] = map[string]http.Handler{http.MethodGet: wrap(op, format, http.HandlerFunc(document.Serve))}
 	}
+	for path, serve := range h.brandingFiles() {
+		op := web.Operation{ID: "asset", Method: http.MethodGet, Path: path, Page: true, RateLimit: ratelimit.None}
+		routes[path] = map[string]http.Handler{http.MethodGet: wrap(op, format, serve)}
+	}
 	return routes, nil
 }
 
@@ -181,6 +187,11 @@ func (h *Handlers) handler(p page, limit int64) http.Handler {
 		v := &visit{handlers: h, w: w, r: r, info: web.InfoOf(r.Context())}
 		secure(w.Header())
 		err := web.ReadForm(w, r, limit)
+		own, unread := h.brandingOf(r.Context(), v.info)
+		if unread != nil && r.Context().Err() == nil {
+			h.Internal(r, unread)
+		}
+		v.own = own
 		v.speak()
 		if err == nil {
 			err = p(v)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"stonetown/api/web"
+	"stonetown/identity/branding"
 )
 
 func signInForm(v *visit) error { return v.signInWith(v.failure()) }
@@ -16,7 +17,8 @@ func (v *visit) signInWith(p *problem) error {
 	if err != nil {
 		return err
 	}
-	data := object{"Email": v.form("email"), "SignUp": policy.signUp, "Connections": policy.connections}
+	v.heading = v.own.Text(v.language, branding.SignInTitle, "")
+	data := object{"Email": v.form("email"), "SignUp": policy.signUp, "Connections": policy.connections, "Text": v.own.Text(v.language, branding.SignInText, "")}
 	if p != nil {
 		return v.again("sign-in.html", "Sign in", data, p)
 	}
@@ -47,11 +49,12 @@ func (v *visit) signUpWith(p *problem) error {
 	if err != nil {
 		return err
 	}
-	data := object{"Email": v.form("email"), "Name": v.form("name"), "MinLength": policy.minLength}
-	switch {
-	case !policy.signUp:
+	data := object{"Email": v.form("email"), "Name": v.form("name"), "MinLength": policy.minLength, "Text": v.own.Text(v.language, branding.SignUpText, "")}
+	if !policy.signUp {
 		return v.render(http.StatusForbidden, "sign-up-closed.html", view{Title: v.say("You cannot create an account here")})
-	case p != nil:
+	}
+	v.heading = v.own.Text(v.language, branding.SignUpTitle, "")
+	if p != nil {
 		return v.again("sign-up.html", title, data, p)
 	}
 	return v.show("sign-up.html", title, data)

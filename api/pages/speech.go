@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"stonetown/api/web"
+	"stonetown/identity/branding"
 	"stonetown/internal/translation"
 )
 
@@ -98,17 +99,17 @@ const localeCookie = "__Host-locale"
 const localeFor = 1800
 
 // speak chooses the language of a page: that for which the application asked, then that of the user
-// who is signed in, then that of the browser.
+// who is signed in, then that of the browser, of those that the tenant offers.
 func (v *visit) speak() {
 	wanted := v.info.Cookie(localeCookie)
 	if l, ok := translation.Find(strings.ReplaceAll(v.form("ui_locales"), " ", ",")); ok {
 		wanted = l.Tag()
 		v.info.SetCookie(&http.Cookie{Name: localeCookie, Value: wanted, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode, MaxAge: localeFor})
 	}
-	v.speech = speech{translation.Match(wanted, v.session().locale, v.info.AcceptLanguage())}
+	v.speech = speech{v.own.Language(wanted, v.session().locale, v.info.AcceptLanguage())}
 }
 
 // speechOf returns the language of a page that is shown without a visit, by the request alone.
-func speechOf(info *web.RequestInfo) speech {
-	return speech{translation.Match(info.Cookie(localeCookie), info.AcceptLanguage())}
+func speechOf(info *web.RequestInfo, own *branding.Branding) speech {
+	return speech{own.Language(info.Cookie(localeCookie), info.AcceptLanguage())}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"stonetown/api/web"
+	"stonetown/identity/branding"
 )
 
 // visit is a request for a page.
@@ -20,13 +21,16 @@ type visit struct {
 	r        *http.Request
 	info     *web.RequestInfo
 	speech
-	who *person // who is signed in; nil: not known yet
+	own     *branding.Branding // of the tenant
+	heading string             // a text of the tenant in the place of the title; empty: none
+	who     *person            // who is signed in; nil: not known yet
 }
 
 // view is the data of every template.
 type view struct {
 	speech
-	Tenant  string
+	Tenant  string // its name
+	Look    branding.Look
 	Title   string
 	Path    string // of the page; default: that of the request
 	Next    string // the destination after the sign-in
@@ -36,6 +40,12 @@ type view struct {
 	Wide    bool   // the page is as wide as those of the account
 	Person  string // the address of the user who is signed in, on the pages of the account
 	Data    any
+}
+
+// setLook sets what the page has of the branding of the tenant.
+func (v *view) setLook(own *branding.Branding, info *web.RequestInfo) {
+	v.Look = own.Look(info.Tenant.Name, info.Tenant.Branding)
+	v.Tenant = v.Look.Name
 }
 
 // Link returns the path of another page with the same destination.
@@ -97,7 +107,11 @@ func (v *visit) again(name string, title message, data any, problem *problem, re
 }
 
 func (v *visit) render(status int, name string, page view) error {
-	page.speech, page.Tenant, page.Next = v.speech, v.info.Tenant.Name, v.next()
+	page.speech, page.Next = v.speech, v.next()
+	page.setLook(v.own, v.info)
+	if v.heading != "" {
+		page.Title = v.heading
+	}
 	if page.Path == "" {
 		page.Path = v.r.URL.Path
 	}
@@ -178,7 +192,7 @@ func (v *visit) fail(err error) {
 	} else if e := new(web.Error); !errors.As(err, &e) && v.r.Context().Err() == nil {
 		v.handlers.Internal(v.r, err)
 	}
-	v.handlers.fail(v.w, err, v.info, v.speech)
+	v.handlers.fail(v.w, err, v.info, v.speech, v.own)
 }
 
 // back returns the path of the page that a form came from, with the values that are not secret. The
@@ -200,22 +214,23 @@ func (v *visit) back() string {
 }
 
 // fail renders an error on a page of its own.
-func (h *Handlers) fail(w http.ResponseWriter, err error, info *web.RequestInfo, in speech) {
+func (h *Handlers) fail(w http.ResponseWriter, err error, info *web.RequestInfo, in speech, own *branding.Branding) {
 	var e *web.Error
 	if !errors.As(err, &e) {
 		e = &web.Error{Status: http.StatusInternalServerError, Code: "internal_error", Message: "Something went wrong on our side."}
 	}
-	h.renderError(w, e, info, in)
+	h.renderError(w, e, info, in, own)
 }
 
 // RenderError renders an error on a page of its own; see [web.ErrorFormat].
 func (h *Handlers) RenderError(w http.ResponseWriter, e *web.Error, info *web.RequestInfo) {
-	h.renderError(w, e, info, speechOf(info))
+	own := h.brandingOfError(info)
+	h.renderError(w, e, info, speechOf(info, own), own)
 }
 
 // renderError shows the message of an operation as it is, in English, unless the error is one that
 // users meet without an application that is faulty.
-func (h *Handlers) renderError(w http.ResponseWriter, e *web.Error, info *web.RequestInfo, in speech) {
+func (h *Handlers) renderError(w http.ResponseWriter, e *web.Error, info *web.RequestInfo, in speech, own *branding.Branding) {
 	secure(w.Header())
 	title, text := in.say("Something went wrong"), web.Sentence(e.Message)
 	switch e.Code {
@@ -227,7 +242,9 @@ func (h *Handlers) renderError(w http.ResponseWriter, e *web.Error, info *web.Re
 		text = in.say("Something went wrong on our side.")
 	}
 	data := struct{ Message, RequestID string }{text, info.RequestID}
-	_ = h.write(w, e.Status, "error.html", view{speech: in, Tenant: info.Tenant.Name, Title: title, Data: data})
+	page := view{speech: in, Title: title, Data: data}
+	page.setLook(own, info)
+	_ = h.write(w, e.Status, "error.html", page)
 }
 
 // RenderSignInError is RenderError for a sign-in that has failed to start at a federation connection.
@@ -245,9 +262,12 @@ func (h *Handlers) RenderSignInError(w http.ResponseWriter, e *web.Error, info *
 		next = home
 	}
 	p := &problem{status: e.Status, code: e.Code, details: object(e.Details)}
-	in := speechOf(info)
+	own := h.brandingOfError(info)
+	in := speechOf(info, own)
 	data := struct{ Message, RequestID string }{p.say(in), info.RequestID}
-	_ = h.write(w, e.Status, "sign-in-failed.html", view{speech: in, Tenant: info.Tenant.Name, Title: in.say("You are not signed in"), Next: next, Data: data})
+	page := view{speech: in, Title: in.say("You are not signed in"), Next: next, Data: data}
+	page.setLook(own, info)
+	_ = h.write(w, e.Status, "sign-in-failed.html", page)
 }
 
 // notices are the messages about the last action, by the parameter done.

@@ -279,6 +279,9 @@ type ReportScheduleInterval string
 // Timestamp RFC 3339, UTC, milliseconds.
 type Timestamp = time.Time
 
+// ActionNameInPath defines model for ActionNameInPath.
+type ActionNameInPath = string
+
 // ApplicationInPath defines model for ApplicationInPath.
 type ApplicationInPath = string
 
@@ -308,6 +311,9 @@ type ExternalIDInQuery = string
 
 // FactorInPath defines model for FactorInPath.
 type FactorInPath = string
+
+// FlowVersionInPath defines model for FlowVersionInPath.
+type FlowVersionInPath = int
 
 // GroupInPath defines model for GroupInPath.
 type GroupInPath = string
@@ -362,6 +368,9 @@ type SubjectTypeInQuery = string
 
 // SubscriptionInPath defines model for SubscriptionInPath.
 type SubscriptionInPath = string
+
+// ThreatFeedInPath defines model for ThreatFeedInPath.
+type ThreatFeedInPath = string
 
 // TrustedIssuerInPath defines model for TrustedIssuerInPath.
 type TrustedIssuerInPath = string

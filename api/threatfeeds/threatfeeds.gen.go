@@ -158,6 +158,12 @@ type NameInPath = string
 // RelationInQuery defines model for RelationInQuery.
 type RelationInQuery = string
 
+// ReportInPath defines model for ReportInPath.
+type ReportInPath = string
+
+// ReportRunInPath defines model for ReportRunInPath.
+type ReportRunInPath = string
+
 // ResourceTypeInQuery defines model for ResourceTypeInQuery.
 type ResourceTypeInQuery = string
 

@@ -474,6 +474,9 @@ func hasMediaType(r *http.Request, want string) bool {
 		return true
 	}
 	got, _, err := mime.ParseMediaType(header)
+	if kind, ok := strings.CutSuffix(want, "*"); ok { // a range (RFC 9110 §12.5.1)
+		return err == nil && strings.HasPrefix(got, kind)
+	}
 	return err == nil && got == want
 }
 

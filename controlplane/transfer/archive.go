@@ -37,6 +37,7 @@ type tenant struct {
 	BaseURL     string            `cbor:"base_url"`
 	Environment string            `cbor:"environment"`
 	RateLimits  map[string]string `cbor:"rate_limits"`
+	Branding    string            `cbor:"branding,omitempty"`
 }
 
 // key is a [seal.TenantKey].

@@ -93,7 +93,7 @@ func describe(ctx context.Context, tx *sqldb.Tx, from Deployment, tenantID strin
 	}
 	h := header{
 		Format: format, Version: formatVersion, Product: from.Product, ExportedAt: from.now().UnixMicro(),
-		Tenant: tenant{ID: t.ID, Slug: t.Slug, Name: t.Name, BaseURL: t.BaseURL, Environment: string(t.Environment), RateLimits: t.RateLimits.Text()},
+		Tenant: tenant{ID: t.ID, Slug: t.Slug, Name: t.Name, BaseURL: t.BaseURL, Environment: string(t.Environment), RateLimits: t.RateLimits.Text(), Branding: t.Branding},
 	}
 	keys := earlier
 	add := func(own *seal.TenantKey) {

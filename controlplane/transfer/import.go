@@ -113,7 +113,7 @@ func (a *archiveReader) tenant(at Address) (t controlplane.Tenant, err error) {
 	}
 	t = controlplane.Tenant{
 		ID: a.Tenant.ID, OrgID: at.OrgID, Region: at.Region, Slug: cmp.Or(at.Slug, a.Tenant.Slug), Name: a.Tenant.Name,
-		BaseURL: cmp.Or(at.BaseURL, a.Tenant.BaseURL), Environment: controlplane.Environment(a.Tenant.Environment), RateLimits: limits,
+		BaseURL: cmp.Or(at.BaseURL, a.Tenant.BaseURL), Environment: controlplane.Environment(a.Tenant.Environment), RateLimits: limits, Branding: a.Tenant.Branding,
 	}
 	return t, nil
 }

@@ -119,7 +119,7 @@ func (d *deployment) fill(t testing.TB, table, tenantID string, rows int) {
 				values[i] = nil
 			}
 		}
-		if slices.Contains([]string{"tenant_heads", "event_heads", "identity_settings", "oauth_settings", "sign_in_flow_drafts"}, table) && n > 0 {
+		if slices.Contains([]string{"tenant_heads", "event_heads", "identity_settings", "oauth_settings", "sign_in_flow_drafts", "brandings"}, table) && n > 0 {
 			break // the tenant is the key
 		}
 		b.Queue(statement, values, nil)

@@ -16,7 +16,7 @@ const tenantColumn = "tenant_id"
 // delivery that has begun continues after the move, and what must happen only once does not happen
 // again, so their tables are among them.
 var moved = []string{
-	"applications", "assertion_sets", "authorization_requests", "authorizations", "backup_codes",
+	"applications", "assertion_sets", "authorization_requests", "authorizations", "backup_codes", "branding_pictures", "brandings",
 	"breach_affected_users", "breach_incidents", "breach_notifications", "client_assertions", "codes", "credentials",
 	"dead_jobs", "device_codes", "dpop_proofs", "email_changes", "ended_sessions", "event_heads", "event_readers", "events",
 	"external_identities", "external_ids", "external_sessions", "factors", "federation_assertions", "federation_connections",

@@ -105,6 +105,8 @@ const (
 	SignInFlowDenied        Type = "sign_in_flow.denied"         // a sign-up or a sign-in
 	SignInFlowActionFailed  Type = "sign_in_flow.action_failed"
 
+	BrandingUpdated Type = "branding.updated"
+
 	WebhookSubscriptionCreated  Type = "webhook.subscription_created"
 	WebhookSubscriptionUpdated  Type = "webhook.subscription_updated"
 	WebhookSubscriptionEnabled  Type = "webhook.subscription_enabled"
@@ -164,6 +166,7 @@ var types = []Type{
 	ScopeCreated, ScopeUpdated, ScopeDeleted,
 	TenantSettingsUpdated, TenantSigningKeyRotated, TenantSAMLCertificateRotated,
 	SignInFlowPublished, SignInFlowSecretRotated, SignInFlowDenied, SignInFlowActionFailed,
+	BrandingUpdated,
 	WebhookSubscriptionCreated, WebhookSubscriptionUpdated, WebhookSubscriptionEnabled,
 	WebhookSubscriptionDisabled, WebhookSubscriptionDeleted, WebhookSubscriptionFailing,
 	WebhookSecretRotated, WebhookDeliveryDeadLettered, WebhookDeadLetterReplayed,

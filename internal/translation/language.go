@@ -18,6 +18,7 @@ package translation
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/text/feature/plural"
 	"golang.org/x/text/language"
@@ -27,8 +28,6 @@ import (
 var supported = []language.Tag{
 	language.English, language.German, language.French, language.Spanish, language.Portuguese, language.Japanese, language.Arabic,
 }
-
-var matcher = language.NewMatcher(supported)
 
 // Language is one of the supported languages. The zero value is English.
 type Language struct{ index int }
@@ -49,17 +48,12 @@ const maxPreferences = 256
 // Match returns the supported language that suits a user best. Preferences come in their order;
 // each is a language tag (BCP 47), or several in the syntax of Accept-Language (RFC 9110 §12.5.4).
 // Empty and invalid ones are skipped. Without a match the language is English.
-func Match(preferences ...string) Language {
-	for _, p := range preferences {
-		if l, ok := Find(p); ok {
-			return l
-		}
-	}
-	return Language{}
-}
+func Match(preferences ...string) Language { return Choose(nil, "", preferences...) }
 
 // Find returns the supported language that suits a preference of [Match] best, if one does.
-func Find(preference string) (Language, bool) {
+func Find(preference string) (Language, bool) { return matcherOf(nil).find(preference) }
+
+func (of *choice) find(preference string) (Language, bool) {
 	if len(preference) > maxPreferences {
 		return Language{}, false
 	}
@@ -73,8 +67,56 @@ func Find(preference string) (Language, bool) {
 	if err != nil || len(tags) == 0 {
 		return Language{}, false
 	}
-	_, index, confidence := matcher.Match(tags...)
-	return Language{index}, confidence > language.No
+	_, index, confidence := of.matcher.Match(tags...)
+	return of.languages[index], confidence > language.No
+}
+
+// matchers are the matchers of some of the languages, by their tags.
+var matchers sync.Map
+
+// Choose is [Match] for some languages, by their tags; none: all. Without a match the language is
+// otherwise, if it is not empty, or the first of them.
+func Choose(offered []string, otherwise string, preferences ...string) Language {
+	of := matcherOf(offered)
+	for _, p := range preferences {
+		if l, ok := of.find(p); ok {
+			return l
+		}
+	}
+	for _, l := range of.languages {
+		if l.Tag() == otherwise {
+			return l
+		}
+	}
+	return of.languages[0]
+}
+
+// choice is a matcher of some of the languages.
+type choice struct {
+	languages []Language
+	matcher   language.Matcher
+}
+
+func matcherOf(offered []string) *choice {
+	name := strings.Join(offered, ",")
+	if found, ok := matchers.Load(name); ok {
+		return found.(*choice)
+	}
+	of := &choice{}
+	var tags []language.Tag
+	for _, l := range Languages() {
+		if slices.Contains(offered, l.Tag()) || len(offered) == 0 {
+			of.languages, tags = append(of.languages, l), append(tags, supported[l.index])
+		}
+	}
+	if tags == nil { // unknown ones only
+		return matcherOf(nil)
+	}
+	of.matcher = language.NewMatcher(tags)
+	if len(offered) <= len(supported) { // validated lists, of which there are few
+		matchers.Store(name, of)
+	}
+	return of
 }
 
 // Tag returns the tag of the language (BCP 47).

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
 	"stonetown/internal/jwks"
+	"stonetown/internal/text"
 	"stonetown/oauth/assertion"
 	"stonetown/oauth/keys"
 	"stonetown/oauth/mtls"
@@ -144,7 +144,7 @@ func (o Options) validate(of Type, addresses allowed) error {
 	case len(o.PostLogoutRedirectURIs) > maxRedirectURIs:
 		return &ValidationError{"post_logout_redirect_uris", "too_many", fmt.Sprintf("must be at most %d", maxRedirectURIs)}
 	}
-	if o.LogoURI != "" && !secureURL(o.LogoURI) {
+	if o.LogoURI != "" && !text.IsSecureURL(o.LogoURI) {
 		return &ValidationError{"logo_uri", "invalid", fmt.Sprintf("must be an https URL without fragment, of at most %d characters", maxURI)}
 	}
 	for field, uri := range map[string]string{"jwks_uri": o.JWKSURI, "backchannel_logout_uri": o.BackchannelLogoutURI} {
@@ -193,10 +193,4 @@ func (o Options) validateKeys() error {
 		return &ValidationError{"jwks", "invalid", "must have a key with x5c for self_signed_tls_client_auth"}
 	}
 	return nil
-}
-
-// secureURL reports whether a text is an https URL that can be shown or fetched.
-func secureURL(text string) bool {
-	u, err := url.Parse(text)
-	return err == nil && u.Scheme == "https" && u.Hostname() != "" && u.User == nil && u.Fragment == "" && len(text) <= maxURI && visible(text)
 }

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"stonetown/internal/text"
 	"stonetown/oauth/keys"
 	"stonetown/oauth/mtls"
 	"stonetown/oauth/protocol"
@@ -412,7 +413,7 @@ func (m Metadata) validate(addresses allowed) error {
 		}
 	}
 	for _, page := range [][2]string{{"client_uri", m.ClientURI}, {"tos_uri", m.TOSURI}, {"policy_uri", m.PolicyURI}, {"initiate_login_uri", m.InitiateLoginURI}} {
-		if page[1] != "" && !secureURL(page[1]) {
+		if page[1] != "" && !text.IsSecureURL(page[1]) {
 			return metadataError(fmt.Sprintf("%s must be an https URL without fragment, of at most %d characters", page[0], maxURI))
 		}
 	}

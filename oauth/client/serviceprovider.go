@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"stonetown/internal/sqldb"
+	"stonetown/internal/text"
 )
 
 // ServiceProvider is an application that gets SAML 2.0 assertions about users.
@@ -68,7 +69,7 @@ func (p ServiceProvider) validate() error {
 	urls := map[string][]string{"acs_url": {p.ACSURL}, "acs_urls": p.ACSURLs, "slo_url": {p.SLOURL}}
 	for field, list := range urls {
 		for _, uri := range list {
-			if (uri != "" || field == "acs_urls") && !secureURL(uri) {
+			if (uri != "" || field == "acs_urls") && !text.IsSecureURL(uri) {
 				return &ValidationError{field, "invalid", fmt.Sprintf("must be https without fragment, of at most %d characters", maxURI)}
 			}
 		}

@@ -85,6 +85,8 @@ export type ErrorCode =
   | 'password_policy_violation'
   | 'payload_too_large'
   | 'permission_denied'
+  | 'picture_invalid'
+  | 'picture_size_invalid'
   | 'precondition_failed'
   | 'rate_limited'
   | 'redirect_uri_forbidden'

@@ -1,0 +1,111 @@
+// Package branding has the operations on the look of a tenant.
+package branding
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/gorilla/mux"
+
+	"stonetown/api/web"
+	"stonetown/identity/branding"
+)
+
+// Registry is the part of [branding.Registry] that the operations use.
+type Registry interface {
+	Get(ctx context.Context, tenantID string) (branding.Branding, error)
+	Update(ctx context.Context, tenantID string, change func(*branding.Branding)) (branding.Branding, error)
+	SetLogo(ctx context.Context, tenantID string, v branding.Variant, logo, icon branding.Picture) (branding.Branding, error)
+	RemoveLogo(ctx context.Context, tenantID string, v branding.Variant) error
+}
+
+// Handlers implements the operations. It is safe for concurrent use.
+type Handlers struct {
+	Registry Registry
+}
+
+var _ StrictServerInterface = (*Handlers)(nil)
+
+// Mount adds the operations to a router. fail answers requests that end in an error.
+func (h *Handlers) Mount(router *mux.Router, fail func(w http.ResponseWriter, r *http.Request, err error)) {
+	HandlerWithOptions(NewStrictHandler(h, fail), GorillaServerOptions{BaseRouter: router, ErrorHandlerFunc: web.Parameters(fail)})
+}
+
+// Errors is the error format of the operations.
+var Errors = web.ErrorFormat{Translate: translate}
+
+func translate(err error) *web.Error {
+	var invalid *branding.InvalidError
+	if errors.As(err, &invalid) {
+		var v web.Validation
+		for _, f := range invalid.Faults {
+			v.Add(f.Field, f.Code, f.Message)
+		}
+		return web.ValidationFailed(v.Faults...)
+	}
+	var picture *branding.PictureError
+	if errors.As(err, &picture) {
+		return &web.Error{Status: http.StatusBadRequest, Code: picture.Code, Message: picture.Message}
+	}
+	return nil
+}
+
+// GetBranding reads the branding.
+func (h *Handlers) GetBranding(ctx context.Context, _ GetBrandingRequestObject) (GetBrandingResponseObject, error) {
+	info := web.InfoOf(ctx)
+	b, err := h.Registry.Get(ctx, info.Tenant.ID)
+	return GetBranding200JSONResponse{Body: read(info, b)}, err
+}
+
+// PatchBranding changes the branding.
+func (h *Handlers) PatchBranding(ctx context.Context, request PatchBrandingRequestObject) (PatchBrandingResponseObject, error) {
+	info, members := web.InfoOf(ctx), *request.Body
+	if err := web.RefuseImmutable(web.Member{Name: "logo", Value: members["logo"]}); err != nil {
+		return nil, err
+	}
+	change, err := changes(members)
+	if err != nil {
+		return nil, err
+	}
+	b, err := h.Registry.Update(ctx, info.Tenant.ID, change)
+	return PatchBranding200JSONResponse{Body: read(info, b)}, err
+}
+
+// PutBrandingLogo sets the logo.
+func (h *Handlers) PutBrandingLogo(ctx context.Context, request PutBrandingLogoRequestObject) (PutBrandingLogoResponseObject, error) {
+	info := web.InfoOf(ctx)
+	v, err := variant(string(request.Params.Variant))
+	if err != nil {
+		return nil, err
+	}
+	logo, icon, err := branding.Decode(request.Body)
+	if err != nil {
+		return nil, err
+	}
+	b, err := h.Registry.SetLogo(ctx, info.Tenant.ID, v, logo, icon)
+	return PutBrandingLogo200JSONResponse{Body: read(info, b)}, err
+}
+
+// DeleteBrandingLogo removes the logo.
+func (h *Handlers) DeleteBrandingLogo(ctx context.Context, request DeleteBrandingLogoRequestObject) (DeleteBrandingLogoResponseObject, error) {
+	v, err := variant(string(request.Params.Variant))
+	if err != nil {
+		return nil, err
+	}
+	return DeleteBrandingLogo204Response{}, h.Registry.RemoveLogo(ctx, web.InfoOf(ctx).Tenant.ID, v)
+}
+
+// variant reads the variant of a logo; light if it is absent.
+func variant(value string) (branding.Variant, error) {
+	var v web.Validation
+	web.OneOf(&v, "variant", branding.Variant(value), branding.LightLogo, branding.DarkLogo)
+	if value == "" {
+		return branding.LightLogo, nil
+	}
+	return branding.Variant(value), v.Err()
+}
+
+func read(info *web.RequestInfo, b branding.Branding) BrandingRead {
+	return BrandingRead{Data: b.Document(), Meta: Meta{RequestID: info.RequestID}}
+}
