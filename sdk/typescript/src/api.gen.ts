@@ -2986,6 +2986,58 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/branding": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read the branding of the tenant */
+        get: operations["getBranding"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change the branding of the tenant
+         * @description A merge patch (RFC 7396): an absent member keeps its value, and null takes it back to the
+         *     design of the deployment. A colour with too little contrast (WCAG 2.2, level AA) is refused with the
+         *     code `contrast_too_low`, its ratio, the ratio that is required, and the nearest colour that has it.
+         */
+        patch: operations["patchBranding"];
+        trace?: never;
+    };
+    "/api/v1/branding/logo": {
+        parameters: {
+            query?: {
+                /** @description `light`, the default, is shown on light pages and in mails, and `dark` on dark pages if there is one. */
+                variant?: "light" | "dark";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Set the logo of the tenant
+         * @description A picture in PNG, JPEG or WebP, of at most 512 KiB, with sides of 16 to 2,048 pixels. It is
+         *     decoded, scaled down to sides of at most 512 pixels, and stored as PNG, without metadata and
+         *     animation. SVG is refused, because it can contain scripts. The icon of pages is made of the light logo.
+         */
+        put: operations["putBrandingLogo"];
+        post?: never;
+        /**
+         * Remove the logo of the tenant
+         * @description It has no effect if there is none.
+         */
+        delete: operations["deleteBrandingLogo"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/federation/connections": {
         parameters: {
             query?: never;
@@ -3606,6 +3658,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/audit/summary": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count the events of each type
+         * @description Counts the events of the last days, among the newest 100,000. Events of writes of resource
+         *     types, resources and relations are not counted.
+         */
+        get: operations["summarizeAuditEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/audit/events/{sequence}": {
         parameters: {
             query?: never;
@@ -3621,6 +3694,136 @@ export interface paths {
         };
         /** Read an event */
         get: operations["getAuditEvent"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/threat-feeds": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List threat feeds, newest first */
+        get: operations["listThreatFeeds"];
+        put?: never;
+        /**
+         * Create a threat feed
+         * @description A feed is a list of addresses or mail domains that sign-ins and sign-ups are compared with: with
+         *     the address of the client, or the domain of the user's e-mail address. The list is fetched from a
+         *     URL, soon and then every `refresh_interval_s` seconds, or uploaded by `PUT
+         *     /api/v1/threat-feeds/{feed_id}/entries`. A tenant has at most 10 feeds, with 200,000 entries and
+         *     8 MiB each.
+         */
+        post: operations["createThreatFeed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/threat-feeds/{feed_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The threat feed's id.
+                 * @example thf_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                feed_id: components["parameters"]["ThreatFeedInPath"];
+            };
+            cookie?: never;
+        };
+        /** Read a threat feed */
+        get: operations["getThreatFeed"];
+        put?: never;
+        post?: never;
+        /** Delete a threat feed and its list */
+        delete: operations["deleteThreatFeed"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a threat feed
+         * @description Absent members stay as they are. With another URL, the present list stays until a new one was fetched.
+         */
+        patch: operations["patchThreatFeed"];
+        trace?: never;
+    };
+    "/api/v1/threat-feeds/{feed_id}/entries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The threat feed's id.
+                 * @example thf_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                feed_id: components["parameters"]["ThreatFeedInPath"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Replace the entries of a threat feed
+         * @description An entry on each line: an IP address or network in CIDR notation, or a domain, which includes its
+         *     subdomains. What follows # or ; is a comment. Lines that are no entries are counted and left out.
+         *     At most 200,000 entries and 8 MiB; gzip is accepted. A list without entries is refused.
+         */
+        put: operations["putThreatFeedEntries"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/threat-feeds/{feed_id}/refresh": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The threat feed's id.
+                 * @example thf_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                feed_id: components["parameters"]["ThreatFeedInPath"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Fetch the list of a threat feed at once
+         * @description At most once every 60 seconds.
+         */
+        post: operations["refreshThreatFeed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/threat-feeds/{feed_id}/lookup": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The threat feed's id.
+                 * @example thf_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                feed_id: components["parameters"]["ThreatFeedInPath"];
+            };
+            cookie?: never;
+        };
+        /** Look a value up in a threat feed */
+        get: operations["lookUpThreat"];
         put?: never;
         post?: never;
         delete?: never;
@@ -3783,6 +3986,155 @@ export interface paths {
          *     background. An incident has at most 20 notifications.
          */
         post: operations["notifyAffectedUsers"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/reports": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List saved reports, newest first */
+        get: operations["listReports"];
+        put?: never;
+        /**
+         * Save a report
+         * @description Requires what reading its rows requires, too: `audit:read` and, by kind, `users:read`
+         *     (`mfa_coverage`), `applications:read` (`unused_applications`), or `resources:read` and, for
+         *     users, `users:read` (`access_review`). A tenant has at most 100 reports.
+         */
+        post: operations["createReport"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/reports/{report_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The report's id.
+                 * @example rpt_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                report_id: components["parameters"]["ReportInPath"];
+            };
+            cookie?: never;
+        };
+        /** Read a report */
+        get: operations["getReport"];
+        put?: never;
+        post?: never;
+        /** Delete a report and the results of its runs */
+        delete: operations["deleteReport"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a report
+         * @description Absent members stay as they are. Parameters and schedule are replaced as a whole. Requires
+         *     the scopes of its creation.
+         */
+        patch: operations["patchReport"];
+        trace?: never;
+    };
+    "/api/v1/reports/{report_id}/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The report's id.
+                 * @example rpt_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                report_id: components["parameters"]["ReportInPath"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List the runs of a report, newest first
+         * @description The results of the last 10 runs are kept, for 30 days. Requires the scopes of the kind of the
+         *     report, as saving it does.
+         */
+        get: operations["listReportRuns"];
+        put?: never;
+        /**
+         * Run a report
+         * @description The run goes on in the background. It may take 4 minutes and have 50,000 rows. A report has one
+         *     run at a time, so that a call that is repeated starts no second one. Requires the scopes of the kind of the report, as saving it does.
+         */
+        post: operations["runReport"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/reports/{report_id}/runs/{run_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The report's id.
+                 * @example rpt_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                report_id: components["parameters"]["ReportInPath"];
+                /**
+                 * @description The run's id.
+                 * @example run_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                run_id: components["parameters"]["ReportRunInPath"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Read a run of a report
+         * @description Requires the scopes of the kind of the report, as saving it does.
+         */
+        get: operations["getReportRun"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/reports/{report_id}/runs/{run_id}/rows": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The report's id.
+                 * @example rpt_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                report_id: components["parameters"]["ReportInPath"];
+                /**
+                 * @description The run's id.
+                 * @example run_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                run_id: components["parameters"]["ReportRunInPath"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Read the rows of a run
+         * @description A page as JSON, or all rows as CSV (RFC 4180) or lines of JSON, by `format` or, without it, by
+         *     the `Accept` header. In CSV, an apostrophe is put before texts that begin with `=`, `+`, `-`,
+         *     `@`, a tab or a carriage return, because spreadsheets take them for formulas. Requires the
+         *     scopes of the kind of the report, as saving it does.
+         */
+        get: operations["listReportRows"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -12433,6 +12785,139 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "branding.updated": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** The branding of the tenant changed. */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The HMAC-SHA-256 of the body in hexadecimal. Its key is the signing secret as displayed, with `whsec_`. The timestamp is not signed; prefer `webhook-signature`. */
+                    "X-Service-Signature": components["parameters"]["WebhookSignature"];
+                    /** @description The time of the attempt, in Unix seconds. Refuse a request that is older than 5 minutes. */
+                    "X-Service-Timestamp": components["parameters"]["WebhookTimestamp"];
+                    /** @description As `X-Service-Signature`, by the previous secret, while it is valid after a rotation. */
+                    "X-Service-Signature-Previous"?: components["parameters"]["WebhookSignaturePrevious"];
+                    /** @description The `event_id` of the body (Standard Webhooks). */
+                    "webhook-id": components["parameters"]["StandardWebhookId"];
+                    /** @description As `X-Service-Timestamp` (Standard Webhooks). */
+                    "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
+                    /**
+                     * @description `v1,` and the HMAC-SHA-256, in base64, of `webhook-id`, `webhook-timestamp` and the body,
+                     *     joined by periods (Standard Webhooks). Its key is the part of the signing secret after
+                     *     `whsec_`, decoded from base64. After a rotation there are two, separated by a space, while
+                     *     the previous secret is valid.
+                     */
+                    "webhook-signature": components["parameters"]["StandardWebhookSignature"];
+                    /** @description The `event_type` of the body. */
+                    "X-Service-Event": components["parameters"]["WebhookEvent"];
+                    /** @description The id of the delivery, equal in all of its attempts. A replay is another delivery. */
+                    "X-Service-Delivery": components["parameters"]["WebhookDelivery"];
+                    /** @description The number of the attempt. */
+                    "X-Service-Attempt": components["parameters"]["WebhookAttempt"];
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    /**
+                     * @example {
+                     *       "event_id": "evt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *       "event_type": "branding.updated",
+                     *       "api_version": "v1",
+                     *       "occurred_at": "2026-11-20T19:27:00.123Z",
+                     *       "sequence": 7,
+                     *       "tenant": {
+                     *         "id": "tnt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *         "slug": "acme"
+                     *       },
+                     *       "actor": {
+                     *         "type": "application",
+                     *         "id": "client_3q7v2m5x4r6t2w7a2c3d4e5f6k"
+                     *       },
+                     *       "data": {
+                     *         "branding": {
+                     *           "display_name": "Acme",
+                     *           "logo": {
+                     *             "light": {
+                     *               "path": "/branding/logo?variant=light&v=0a1b2c3d4e5f60718293a4b5c6d7e8f9",
+                     *               "width": 240,
+                     *               "height": 80
+                     *             },
+                     *             "dark": null
+                     *           },
+                     *           "colors": {
+                     *             "light": {
+                     *               "accent": "#0b5d3b",
+                     *               "background": null,
+                     *               "contrasts": [
+                     *                 {
+                     *                   "use": "accent_on_card",
+                     *                   "foreground": "#0b5d3b",
+                     *                   "background": "#ffffff",
+                     *                   "ratio": "7.92:1",
+                     *                   "required": "4.5:1"
+                     *                 }
+                     *               ]
+                     *             },
+                     *             "dark": {
+                     *               "accent": null,
+                     *               "background": null,
+                     *               "contrasts": []
+                     *             }
+                     *           },
+                     *           "links": {
+                     *             "terms_url": null,
+                     *             "privacy_url": "https://www.example.com/privacy",
+                     *             "imprint_url": null,
+                     *             "support_url": null,
+                     *             "support_email": "help@example.com"
+                     *           },
+                     *           "languages": [
+                     *             "en",
+                     *             "de"
+                     *           ],
+                     *           "default_language": "en",
+                     *           "texts": {
+                     *             "de": {
+                     *               "sign_in_title": "Willkommen bei Acme"
+                     *             }
+                     *           }
+                     *         },
+                     *         "changes": {
+                     *           "display_name": [
+                     *             null,
+                     *             "Acme"
+                     *           ]
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EventEnvelope"] & {
+                        /** @constant */
+                        event_type?: "branding.updated";
+                        data?: components["schemas"]["EventBranding"] | components["schemas"]["EventTruncated"];
+                    };
+                };
+            };
+            responses: {
+                "2XX": components["responses"]["WebhookReceived"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "webhook.subscription_created": {
         parameters: {
             query?: never;
@@ -14251,6 +14736,889 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "security.threat_matched": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A sign-in or sign-up is matched by a threat feed. */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The HMAC-SHA-256 of the body in hexadecimal. Its key is the signing secret as displayed, with `whsec_`. The timestamp is not signed; prefer `webhook-signature`. */
+                    "X-Service-Signature": components["parameters"]["WebhookSignature"];
+                    /** @description The time of the attempt, in Unix seconds. Refuse a request that is older than 5 minutes. */
+                    "X-Service-Timestamp": components["parameters"]["WebhookTimestamp"];
+                    /** @description As `X-Service-Signature`, by the previous secret, while it is valid after a rotation. */
+                    "X-Service-Signature-Previous"?: components["parameters"]["WebhookSignaturePrevious"];
+                    /** @description The `event_id` of the body (Standard Webhooks). */
+                    "webhook-id": components["parameters"]["StandardWebhookId"];
+                    /** @description As `X-Service-Timestamp` (Standard Webhooks). */
+                    "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
+                    /**
+                     * @description `v1,` and the HMAC-SHA-256, in base64, of `webhook-id`, `webhook-timestamp` and the body,
+                     *     joined by periods (Standard Webhooks). Its key is the part of the signing secret after
+                     *     `whsec_`, decoded from base64. After a rotation there are two, separated by a space, while
+                     *     the previous secret is valid.
+                     */
+                    "webhook-signature": components["parameters"]["StandardWebhookSignature"];
+                    /** @description The `event_type` of the body. */
+                    "X-Service-Event": components["parameters"]["WebhookEvent"];
+                    /** @description The id of the delivery, equal in all of its attempts. A replay is another delivery. */
+                    "X-Service-Delivery": components["parameters"]["WebhookDelivery"];
+                    /** @description The number of the attempt. */
+                    "X-Service-Attempt": components["parameters"]["WebhookAttempt"];
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    /**
+                     * @example {
+                     *       "event_id": "evt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *       "event_type": "security.threat_matched",
+                     *       "api_version": "v1",
+                     *       "occurred_at": "2026-11-20T19:27:00.123Z",
+                     *       "sequence": 7,
+                     *       "tenant": {
+                     *         "id": "tnt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *         "slug": "acme"
+                     *       },
+                     *       "actor": {
+                     *         "type": "user",
+                     *         "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                     *       },
+                     *       "data": {
+                     *         "feed": {
+                     *           "id": "thf_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *           "name": "Spamhaus DROP",
+                     *           "kind": "address"
+                     *         },
+                     *         "entry": "203.0.113.0/24",
+                     *         "mode": "refuse",
+                     *         "outcome": "refused",
+                     *         "during": "sign_in",
+                     *         "user": {
+                     *           "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *           "email": "ann@example.com"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EventEnvelope"] & {
+                        /** @constant */
+                        event_type?: "security.threat_matched";
+                        data?: components["schemas"]["EventThreatMatched"] | components["schemas"]["EventTruncated"];
+                    };
+                };
+            };
+            responses: {
+                "2XX": components["responses"]["WebhookReceived"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "security.threat_feed_created": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A threat feed was created. */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The HMAC-SHA-256 of the body in hexadecimal. Its key is the signing secret as displayed, with `whsec_`. The timestamp is not signed; prefer `webhook-signature`. */
+                    "X-Service-Signature": components["parameters"]["WebhookSignature"];
+                    /** @description The time of the attempt, in Unix seconds. Refuse a request that is older than 5 minutes. */
+                    "X-Service-Timestamp": components["parameters"]["WebhookTimestamp"];
+                    /** @description As `X-Service-Signature`, by the previous secret, while it is valid after a rotation. */
+                    "X-Service-Signature-Previous"?: components["parameters"]["WebhookSignaturePrevious"];
+                    /** @description The `event_id` of the body (Standard Webhooks). */
+                    "webhook-id": components["parameters"]["StandardWebhookId"];
+                    /** @description As `X-Service-Timestamp` (Standard Webhooks). */
+                    "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
+                    /**
+                     * @description `v1,` and the HMAC-SHA-256, in base64, of `webhook-id`, `webhook-timestamp` and the body,
+                     *     joined by periods (Standard Webhooks). Its key is the part of the signing secret after
+                     *     `whsec_`, decoded from base64. After a rotation there are two, separated by a space, while
+                     *     the previous secret is valid.
+                     */
+                    "webhook-signature": components["parameters"]["StandardWebhookSignature"];
+                    /** @description The `event_type` of the body. */
+                    "X-Service-Event": components["parameters"]["WebhookEvent"];
+                    /** @description The id of the delivery, equal in all of its attempts. A replay is another delivery. */
+                    "X-Service-Delivery": components["parameters"]["WebhookDelivery"];
+                    /** @description The number of the attempt. */
+                    "X-Service-Attempt": components["parameters"]["WebhookAttempt"];
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    /**
+                     * @example {
+                     *       "event_id": "evt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *       "event_type": "security.threat_feed_created",
+                     *       "api_version": "v1",
+                     *       "occurred_at": "2026-11-20T19:27:00.123Z",
+                     *       "sequence": 7,
+                     *       "tenant": {
+                     *         "id": "tnt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *         "slug": "acme"
+                     *       },
+                     *       "actor": {
+                     *         "type": "user",
+                     *         "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                     *       },
+                     *       "data": {
+                     *         "feed": {
+                     *           "id": "thf_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *           "name": "Spamhaus DROP",
+                     *           "kind": "address",
+                     *           "source": "url",
+                     *           "url": "https://www.spamhaus.org/drop/drop.txt",
+                     *           "mode": "refuse",
+                     *           "enabled": true,
+                     *           "refresh_interval_s": 21600,
+                     *           "entries": 1453,
+                     *           "bad_lines": 0,
+                     *           "first_bad_lines": [],
+                     *           "listed_at": "2026-11-20T19:27:00.123Z",
+                     *           "checked_at": "2026-11-20T19:27:00.123Z",
+                     *           "failing_since": null,
+                     *           "failure": null,
+                     *           "created_at": "2026-11-20T19:27:00.123Z",
+                     *           "updated_at": "2026-11-20T19:27:00.123Z"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EventEnvelope"] & {
+                        /** @constant */
+                        event_type?: "security.threat_feed_created";
+                        data?: components["schemas"]["EventThreatFeed"] | components["schemas"]["EventTruncated"];
+                    };
+                };
+            };
+            responses: {
+                "2XX": components["responses"]["WebhookReceived"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "security.threat_feed_updated": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A threat feed was changed, or its list is another one. */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The HMAC-SHA-256 of the body in hexadecimal. Its key is the signing secret as displayed, with `whsec_`. The timestamp is not signed; prefer `webhook-signature`. */
+                    "X-Service-Signature": components["parameters"]["WebhookSignature"];
+                    /** @description The time of the attempt, in Unix seconds. Refuse a request that is older than 5 minutes. */
+                    "X-Service-Timestamp": components["parameters"]["WebhookTimestamp"];
+                    /** @description As `X-Service-Signature`, by the previous secret, while it is valid after a rotation. */
+                    "X-Service-Signature-Previous"?: components["parameters"]["WebhookSignaturePrevious"];
+                    /** @description The `event_id` of the body (Standard Webhooks). */
+                    "webhook-id": components["parameters"]["StandardWebhookId"];
+                    /** @description As `X-Service-Timestamp` (Standard Webhooks). */
+                    "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
+                    /**
+                     * @description `v1,` and the HMAC-SHA-256, in base64, of `webhook-id`, `webhook-timestamp` and the body,
+                     *     joined by periods (Standard Webhooks). Its key is the part of the signing secret after
+                     *     `whsec_`, decoded from base64. After a rotation there are two, separated by a space, while
+                     *     the previous secret is valid.
+                     */
+                    "webhook-signature": components["parameters"]["StandardWebhookSignature"];
+                    /** @description The `event_type` of the body. */
+                    "X-Service-Event": components["parameters"]["WebhookEvent"];
+                    /** @description The id of the delivery, equal in all of its attempts. A replay is another delivery. */
+                    "X-Service-Delivery": components["parameters"]["WebhookDelivery"];
+                    /** @description The number of the attempt. */
+                    "X-Service-Attempt": components["parameters"]["WebhookAttempt"];
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    /**
+                     * @example {
+                     *       "event_id": "evt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *       "event_type": "security.threat_feed_updated",
+                     *       "api_version": "v1",
+                     *       "occurred_at": "2026-11-20T19:27:00.123Z",
+                     *       "sequence": 7,
+                     *       "tenant": {
+                     *         "id": "tnt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *         "slug": "acme"
+                     *       },
+                     *       "actor": {
+                     *         "type": "user",
+                     *         "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                     *       },
+                     *       "data": {
+                     *         "feed": {
+                     *           "id": "thf_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *           "name": "Spamhaus DROP",
+                     *           "kind": "address",
+                     *           "source": "url",
+                     *           "url": "https://www.spamhaus.org/drop/drop.txt",
+                     *           "mode": "refuse",
+                     *           "enabled": true,
+                     *           "refresh_interval_s": 21600,
+                     *           "entries": 1453,
+                     *           "bad_lines": 0,
+                     *           "first_bad_lines": [],
+                     *           "listed_at": "2026-11-20T19:27:00.123Z",
+                     *           "checked_at": "2026-11-20T19:27:00.123Z",
+                     *           "failing_since": null,
+                     *           "failure": null,
+                     *           "created_at": "2026-11-20T19:27:00.123Z",
+                     *           "updated_at": "2026-11-20T19:27:00.123Z"
+                     *         },
+                     *         "changes": {
+                     *           "mode": [
+                     *             "log",
+                     *             "refuse"
+                     *           ]
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EventEnvelope"] & {
+                        /** @constant */
+                        event_type?: "security.threat_feed_updated";
+                        data?: components["schemas"]["EventThreatFeedChanged"] | components["schemas"]["EventTruncated"];
+                    };
+                };
+            };
+            responses: {
+                "2XX": components["responses"]["WebhookReceived"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "security.threat_feed_deleted": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A threat feed was deleted. */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The HMAC-SHA-256 of the body in hexadecimal. Its key is the signing secret as displayed, with `whsec_`. The timestamp is not signed; prefer `webhook-signature`. */
+                    "X-Service-Signature": components["parameters"]["WebhookSignature"];
+                    /** @description The time of the attempt, in Unix seconds. Refuse a request that is older than 5 minutes. */
+                    "X-Service-Timestamp": components["parameters"]["WebhookTimestamp"];
+                    /** @description As `X-Service-Signature`, by the previous secret, while it is valid after a rotation. */
+                    "X-Service-Signature-Previous"?: components["parameters"]["WebhookSignaturePrevious"];
+                    /** @description The `event_id` of the body (Standard Webhooks). */
+                    "webhook-id": components["parameters"]["StandardWebhookId"];
+                    /** @description As `X-Service-Timestamp` (Standard Webhooks). */
+                    "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
+                    /**
+                     * @description `v1,` and the HMAC-SHA-256, in base64, of `webhook-id`, `webhook-timestamp` and the body,
+                     *     joined by periods (Standard Webhooks). Its key is the part of the signing secret after
+                     *     `whsec_`, decoded from base64. After a rotation there are two, separated by a space, while
+                     *     the previous secret is valid.
+                     */
+                    "webhook-signature": components["parameters"]["StandardWebhookSignature"];
+                    /** @description The `event_type` of the body. */
+                    "X-Service-Event": components["parameters"]["WebhookEvent"];
+                    /** @description The id of the delivery, equal in all of its attempts. A replay is another delivery. */
+                    "X-Service-Delivery": components["parameters"]["WebhookDelivery"];
+                    /** @description The number of the attempt. */
+                    "X-Service-Attempt": components["parameters"]["WebhookAttempt"];
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    /**
+                     * @example {
+                     *       "event_id": "evt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *       "event_type": "security.threat_feed_deleted",
+                     *       "api_version": "v1",
+                     *       "occurred_at": "2026-11-20T19:27:00.123Z",
+                     *       "sequence": 7,
+                     *       "tenant": {
+                     *         "id": "tnt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *         "slug": "acme"
+                     *       },
+                     *       "actor": {
+                     *         "type": "user",
+                     *         "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                     *       },
+                     *       "data": {
+                     *         "feed": {
+                     *           "id": "thf_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *           "name": "Spamhaus DROP",
+                     *           "kind": "address",
+                     *           "source": "url",
+                     *           "url": "https://www.spamhaus.org/drop/drop.txt",
+                     *           "mode": "refuse",
+                     *           "enabled": true,
+                     *           "refresh_interval_s": 21600,
+                     *           "entries": 1453,
+                     *           "bad_lines": 0,
+                     *           "first_bad_lines": [],
+                     *           "listed_at": "2026-11-20T19:27:00.123Z",
+                     *           "checked_at": "2026-11-20T19:27:00.123Z",
+                     *           "failing_since": null,
+                     *           "failure": null,
+                     *           "created_at": "2026-11-20T19:27:00.123Z",
+                     *           "updated_at": "2026-11-20T19:27:00.123Z"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EventEnvelope"] & {
+                        /** @constant */
+                        event_type?: "security.threat_feed_deleted";
+                        data?: components["schemas"]["EventThreatFeed"] | components["schemas"]["EventTruncated"];
+                    };
+                };
+            };
+            responses: {
+                "2XX": components["responses"]["WebhookReceived"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "security.threat_feed_failing": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** The list of a threat feed cannot be fetched any more. */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The HMAC-SHA-256 of the body in hexadecimal. Its key is the signing secret as displayed, with `whsec_`. The timestamp is not signed; prefer `webhook-signature`. */
+                    "X-Service-Signature": components["parameters"]["WebhookSignature"];
+                    /** @description The time of the attempt, in Unix seconds. Refuse a request that is older than 5 minutes. */
+                    "X-Service-Timestamp": components["parameters"]["WebhookTimestamp"];
+                    /** @description As `X-Service-Signature`, by the previous secret, while it is valid after a rotation. */
+                    "X-Service-Signature-Previous"?: components["parameters"]["WebhookSignaturePrevious"];
+                    /** @description The `event_id` of the body (Standard Webhooks). */
+                    "webhook-id": components["parameters"]["StandardWebhookId"];
+                    /** @description As `X-Service-Timestamp` (Standard Webhooks). */
+                    "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
+                    /**
+                     * @description `v1,` and the HMAC-SHA-256, in base64, of `webhook-id`, `webhook-timestamp` and the body,
+                     *     joined by periods (Standard Webhooks). Its key is the part of the signing secret after
+                     *     `whsec_`, decoded from base64. After a rotation there are two, separated by a space, while
+                     *     the previous secret is valid.
+                     */
+                    "webhook-signature": components["parameters"]["StandardWebhookSignature"];
+                    /** @description The `event_type` of the body. */
+                    "X-Service-Event": components["parameters"]["WebhookEvent"];
+                    /** @description The id of the delivery, equal in all of its attempts. A replay is another delivery. */
+                    "X-Service-Delivery": components["parameters"]["WebhookDelivery"];
+                    /** @description The number of the attempt. */
+                    "X-Service-Attempt": components["parameters"]["WebhookAttempt"];
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    /**
+                     * @example {
+                     *       "event_id": "evt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *       "event_type": "security.threat_feed_failing",
+                     *       "api_version": "v1",
+                     *       "occurred_at": "2026-11-20T19:27:00.123Z",
+                     *       "sequence": 7,
+                     *       "tenant": {
+                     *         "id": "tnt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *         "slug": "acme"
+                     *       },
+                     *       "actor": null,
+                     *       "data": {
+                     *         "feed": {
+                     *           "id": "thf_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *           "name": "Spamhaus DROP",
+                     *           "kind": "address",
+                     *           "source": "url",
+                     *           "url": "https://www.spamhaus.org/drop/drop.txt",
+                     *           "mode": "refuse",
+                     *           "enabled": true,
+                     *           "refresh_interval_s": 21600,
+                     *           "entries": 1453,
+                     *           "bad_lines": 0,
+                     *           "first_bad_lines": [],
+                     *           "listed_at": "2026-11-20T19:27:00.123Z",
+                     *           "checked_at": "2026-11-20T19:27:00.123Z",
+                     *           "failing_since": "2026-11-20T20:27:00.123Z",
+                     *           "failure": "the host took too long to answer",
+                     *           "created_at": "2026-11-20T19:27:00.123Z",
+                     *           "updated_at": "2026-11-20T19:27:00.123Z"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EventEnvelope"] & {
+                        /** @constant */
+                        event_type?: "security.threat_feed_failing";
+                        data?: components["schemas"]["EventThreatFeed"] | components["schemas"]["EventTruncated"];
+                    };
+                };
+            };
+            responses: {
+                "2XX": components["responses"]["WebhookReceived"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "report.created": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A report was saved. */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The HMAC-SHA-256 of the body in hexadecimal. Its key is the signing secret as displayed, with `whsec_`. The timestamp is not signed; prefer `webhook-signature`. */
+                    "X-Service-Signature": components["parameters"]["WebhookSignature"];
+                    /** @description The time of the attempt, in Unix seconds. Refuse a request that is older than 5 minutes. */
+                    "X-Service-Timestamp": components["parameters"]["WebhookTimestamp"];
+                    /** @description As `X-Service-Signature`, by the previous secret, while it is valid after a rotation. */
+                    "X-Service-Signature-Previous"?: components["parameters"]["WebhookSignaturePrevious"];
+                    /** @description The `event_id` of the body (Standard Webhooks). */
+                    "webhook-id": components["parameters"]["StandardWebhookId"];
+                    /** @description As `X-Service-Timestamp` (Standard Webhooks). */
+                    "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
+                    /**
+                     * @description `v1,` and the HMAC-SHA-256, in base64, of `webhook-id`, `webhook-timestamp` and the body,
+                     *     joined by periods (Standard Webhooks). Its key is the part of the signing secret after
+                     *     `whsec_`, decoded from base64. After a rotation there are two, separated by a space, while
+                     *     the previous secret is valid.
+                     */
+                    "webhook-signature": components["parameters"]["StandardWebhookSignature"];
+                    /** @description The `event_type` of the body. */
+                    "X-Service-Event": components["parameters"]["WebhookEvent"];
+                    /** @description The id of the delivery, equal in all of its attempts. A replay is another delivery. */
+                    "X-Service-Delivery": components["parameters"]["WebhookDelivery"];
+                    /** @description The number of the attempt. */
+                    "X-Service-Attempt": components["parameters"]["WebhookAttempt"];
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    /**
+                     * @example {
+                     *       "event_id": "evt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *       "event_type": "report.created",
+                     *       "api_version": "v1",
+                     *       "occurred_at": "2026-11-20T19:27:00.123Z",
+                     *       "sequence": 7,
+                     *       "tenant": {
+                     *         "id": "tnt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *         "slug": "acme"
+                     *       },
+                     *       "actor": {
+                     *         "type": "user",
+                     *         "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                     *       },
+                     *       "data": {
+                     *         "report": {
+                     *           "id": "rpt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *           "name": "Sign-ins",
+                     *           "kind": "sign_ins_by_method",
+                     *           "parameters": {
+                     *             "days": 30
+                     *           },
+                     *           "schedule": {
+                     *             "interval": "weekly",
+                     *             "hour": 6,
+                     *             "recipients": [
+                     *               "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                     *             ]
+                     *           },
+                     *           "next_run_at": "2026-11-23T06:00:00.000Z",
+                     *           "created_at": "2026-11-20T19:27:00.123Z",
+                     *           "created_by": {
+                     *             "type": "user",
+                     *             "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                     *           },
+                     *           "updated_at": "2026-11-20T19:27:00.123Z"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EventEnvelope"] & {
+                        /** @constant */
+                        event_type?: "report.created";
+                        data?: components["schemas"]["EventReport"] | components["schemas"]["EventTruncated"];
+                    };
+                };
+            };
+            responses: {
+                "2XX": components["responses"]["WebhookReceived"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "report.updated": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A report was changed. */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The HMAC-SHA-256 of the body in hexadecimal. Its key is the signing secret as displayed, with `whsec_`. The timestamp is not signed; prefer `webhook-signature`. */
+                    "X-Service-Signature": components["parameters"]["WebhookSignature"];
+                    /** @description The time of the attempt, in Unix seconds. Refuse a request that is older than 5 minutes. */
+                    "X-Service-Timestamp": components["parameters"]["WebhookTimestamp"];
+                    /** @description As `X-Service-Signature`, by the previous secret, while it is valid after a rotation. */
+                    "X-Service-Signature-Previous"?: components["parameters"]["WebhookSignaturePrevious"];
+                    /** @description The `event_id` of the body (Standard Webhooks). */
+                    "webhook-id": components["parameters"]["StandardWebhookId"];
+                    /** @description As `X-Service-Timestamp` (Standard Webhooks). */
+                    "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
+                    /**
+                     * @description `v1,` and the HMAC-SHA-256, in base64, of `webhook-id`, `webhook-timestamp` and the body,
+                     *     joined by periods (Standard Webhooks). Its key is the part of the signing secret after
+                     *     `whsec_`, decoded from base64. After a rotation there are two, separated by a space, while
+                     *     the previous secret is valid.
+                     */
+                    "webhook-signature": components["parameters"]["StandardWebhookSignature"];
+                    /** @description The `event_type` of the body. */
+                    "X-Service-Event": components["parameters"]["WebhookEvent"];
+                    /** @description The id of the delivery, equal in all of its attempts. A replay is another delivery. */
+                    "X-Service-Delivery": components["parameters"]["WebhookDelivery"];
+                    /** @description The number of the attempt. */
+                    "X-Service-Attempt": components["parameters"]["WebhookAttempt"];
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    /**
+                     * @example {
+                     *       "event_id": "evt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *       "event_type": "report.updated",
+                     *       "api_version": "v1",
+                     *       "occurred_at": "2026-11-20T19:27:00.123Z",
+                     *       "sequence": 7,
+                     *       "tenant": {
+                     *         "id": "tnt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *         "slug": "acme"
+                     *       },
+                     *       "actor": {
+                     *         "type": "user",
+                     *         "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                     *       },
+                     *       "data": {
+                     *         "report": {
+                     *           "id": "rpt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *           "name": "Sign-ins of a month",
+                     *           "kind": "sign_ins_by_method",
+                     *           "parameters": {
+                     *             "days": 30
+                     *           },
+                     *           "schedule": {
+                     *             "interval": "weekly",
+                     *             "hour": 6,
+                     *             "recipients": [
+                     *               "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                     *             ]
+                     *           },
+                     *           "next_run_at": "2026-11-23T06:00:00.000Z",
+                     *           "created_at": "2026-11-20T19:27:00.123Z",
+                     *           "created_by": {
+                     *             "type": "user",
+                     *             "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                     *           },
+                     *           "updated_at": "2026-11-20T19:27:00.123Z"
+                     *         },
+                     *         "changes": {
+                     *           "name": [
+                     *             "Sign-ins",
+                     *             "Sign-ins of a month"
+                     *           ]
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EventEnvelope"] & {
+                        /** @constant */
+                        event_type?: "report.updated";
+                        data?: components["schemas"]["EventReportChanged"] | components["schemas"]["EventTruncated"];
+                    };
+                };
+            };
+            responses: {
+                "2XX": components["responses"]["WebhookReceived"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "report.deleted": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A report was deleted. */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The HMAC-SHA-256 of the body in hexadecimal. Its key is the signing secret as displayed, with `whsec_`. The timestamp is not signed; prefer `webhook-signature`. */
+                    "X-Service-Signature": components["parameters"]["WebhookSignature"];
+                    /** @description The time of the attempt, in Unix seconds. Refuse a request that is older than 5 minutes. */
+                    "X-Service-Timestamp": components["parameters"]["WebhookTimestamp"];
+                    /** @description As `X-Service-Signature`, by the previous secret, while it is valid after a rotation. */
+                    "X-Service-Signature-Previous"?: components["parameters"]["WebhookSignaturePrevious"];
+                    /** @description The `event_id` of the body (Standard Webhooks). */
+                    "webhook-id": components["parameters"]["StandardWebhookId"];
+                    /** @description As `X-Service-Timestamp` (Standard Webhooks). */
+                    "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
+                    /**
+                     * @description `v1,` and the HMAC-SHA-256, in base64, of `webhook-id`, `webhook-timestamp` and the body,
+                     *     joined by periods (Standard Webhooks). Its key is the part of the signing secret after
+                     *     `whsec_`, decoded from base64. After a rotation there are two, separated by a space, while
+                     *     the previous secret is valid.
+                     */
+                    "webhook-signature": components["parameters"]["StandardWebhookSignature"];
+                    /** @description The `event_type` of the body. */
+                    "X-Service-Event": components["parameters"]["WebhookEvent"];
+                    /** @description The id of the delivery, equal in all of its attempts. A replay is another delivery. */
+                    "X-Service-Delivery": components["parameters"]["WebhookDelivery"];
+                    /** @description The number of the attempt. */
+                    "X-Service-Attempt": components["parameters"]["WebhookAttempt"];
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    /**
+                     * @example {
+                     *       "event_id": "evt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *       "event_type": "report.deleted",
+                     *       "api_version": "v1",
+                     *       "occurred_at": "2026-11-20T19:27:00.123Z",
+                     *       "sequence": 7,
+                     *       "tenant": {
+                     *         "id": "tnt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *         "slug": "acme"
+                     *       },
+                     *       "actor": {
+                     *         "type": "user",
+                     *         "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                     *       },
+                     *       "data": {
+                     *         "report": {
+                     *           "id": "rpt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *           "name": "Sign-ins",
+                     *           "kind": "sign_ins_by_method",
+                     *           "parameters": {
+                     *             "days": 30
+                     *           },
+                     *           "schedule": {
+                     *             "interval": "weekly",
+                     *             "hour": 6,
+                     *             "recipients": [
+                     *               "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                     *             ]
+                     *           },
+                     *           "next_run_at": "2026-11-23T06:00:00.000Z",
+                     *           "created_at": "2026-11-20T19:27:00.123Z",
+                     *           "created_by": {
+                     *             "type": "user",
+                     *             "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                     *           },
+                     *           "updated_at": "2026-11-20T19:27:00.123Z"
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EventEnvelope"] & {
+                        /** @constant */
+                        event_type?: "report.deleted";
+                        data?: components["schemas"]["EventReport"] | components["schemas"]["EventTruncated"];
+                    };
+                };
+            };
+            responses: {
+                "2XX": components["responses"]["WebhookReceived"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "report.completed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A run of a report ended. */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The HMAC-SHA-256 of the body in hexadecimal. Its key is the signing secret as displayed, with `whsec_`. The timestamp is not signed; prefer `webhook-signature`. */
+                    "X-Service-Signature": components["parameters"]["WebhookSignature"];
+                    /** @description The time of the attempt, in Unix seconds. Refuse a request that is older than 5 minutes. */
+                    "X-Service-Timestamp": components["parameters"]["WebhookTimestamp"];
+                    /** @description As `X-Service-Signature`, by the previous secret, while it is valid after a rotation. */
+                    "X-Service-Signature-Previous"?: components["parameters"]["WebhookSignaturePrevious"];
+                    /** @description The `event_id` of the body (Standard Webhooks). */
+                    "webhook-id": components["parameters"]["StandardWebhookId"];
+                    /** @description As `X-Service-Timestamp` (Standard Webhooks). */
+                    "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
+                    /**
+                     * @description `v1,` and the HMAC-SHA-256, in base64, of `webhook-id`, `webhook-timestamp` and the body,
+                     *     joined by periods (Standard Webhooks). Its key is the part of the signing secret after
+                     *     `whsec_`, decoded from base64. After a rotation there are two, separated by a space, while
+                     *     the previous secret is valid.
+                     */
+                    "webhook-signature": components["parameters"]["StandardWebhookSignature"];
+                    /** @description The `event_type` of the body. */
+                    "X-Service-Event": components["parameters"]["WebhookEvent"];
+                    /** @description The id of the delivery, equal in all of its attempts. A replay is another delivery. */
+                    "X-Service-Delivery": components["parameters"]["WebhookDelivery"];
+                    /** @description The number of the attempt. */
+                    "X-Service-Attempt": components["parameters"]["WebhookAttempt"];
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    /**
+                     * @example {
+                     *       "event_id": "evt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *       "event_type": "report.completed",
+                     *       "api_version": "v1",
+                     *       "occurred_at": "2026-11-20T19:27:00.123Z",
+                     *       "sequence": 7,
+                     *       "tenant": {
+                     *         "id": "tnt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *         "slug": "acme"
+                     *       },
+                     *       "actor": null,
+                     *       "data": {
+                     *         "report": {
+                     *           "id": "rpt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *           "name": "Sign-ins",
+                     *           "kind": "sign_ins_by_method"
+                     *         },
+                     *         "run": {
+                     *           "id": "run_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *           "state": "completed",
+                     *           "scheduled": true,
+                     *           "error": null
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EventEnvelope"] & {
+                        /** @constant */
+                        event_type?: "report.completed";
+                        data?: components["schemas"]["EventReportCompleted"] | components["schemas"]["EventTruncated"];
+                    };
+                };
+            };
+            responses: {
+                "2XX": components["responses"]["WebhookReceived"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "test.ping": {
         parameters: {
             query?: never;
@@ -15563,6 +16931,108 @@ export interface components {
             data: components["schemas"]["AuditEvent"][];
             meta: components["schemas"]["ListMeta"];
         };
+        ThreatFeed: {
+            id: string;
+            name: string;
+            /**
+             * @description `address`: IP addresses and networks. `mail_domain`: domains of e-mail addresses, with their subdomains.
+             * @enum {string}
+             */
+            kind: "address" | "mail_domain";
+            /** @enum {string} */
+            source: "url" | "upload";
+            /** @description Null: entries are uploaded. */
+            url: string | null;
+            /**
+             * @description What a match does: `log`: only the event `security.threat_matched`. `refuse`: the sign-in or sign-up is refused, too.
+             * @enum {string}
+             */
+            mode: "log" | "refuse";
+            /** @description Whether sign-ins and sign-ups are compared with the list, and it is fetched. */
+            enabled: boolean;
+            /** @description Seconds between fetches. Null: entries are uploaded. */
+            refresh_interval_s: number | null;
+            /** @description The number of entries in the list. */
+            entries: number;
+            /** @description The number of lines of the list that are no entries, and were left out. */
+            bad_lines: number;
+            /** @description The numbers of the first of them, at most 10. */
+            first_bad_lines: number[];
+            /** @description When the list was last fetched, found to be as it was, or uploaded. Null: there is none yet. */
+            listed_at: components["schemas"]["Timestamp"] | null;
+            /** @description When it was last tried to fetch the list. */
+            checked_at: components["schemas"]["Timestamp"] | null;
+            /** @description Since when the list cannot be fetched. The last good list stays. Null: it can be. */
+            failing_since: components["schemas"]["Timestamp"] | null;
+            /** @description Why the list could not be fetched; null: it could. */
+            failure: string | null;
+            created_at: components["schemas"]["Timestamp"];
+            updated_at: components["schemas"]["Timestamp"];
+        };
+        ThreatFeedInput: {
+            /** @description One line of at most 100 bytes. */
+            name: string;
+            /** @enum {string} */
+            kind: "address" | "mail_domain";
+            /** @enum {string} */
+            source: "url" | "upload";
+            /** @description Of a feed with the source `url`: https, at most 2,048 bytes. It can be read by all who can read the feed and is part of events, so it must have no secret. */
+            url?: string | null;
+            /** @enum {string} */
+            mode: "log" | "refuse";
+            /** @default true */
+            enabled?: boolean;
+            /** @description Of a feed with the source `url`: 900 to 604,800 seconds; 21,600 by default. */
+            refresh_interval_s?: number | null;
+        };
+        ThreatFeedPatch: {
+            /** @description One line of at most 100 bytes. */
+            name?: string;
+            /** @description Of a feed with the source `url`. */
+            url?: string;
+            /** @enum {string} */
+            mode?: "log" | "refuse";
+            enabled?: boolean;
+            /** @description Of a feed with the source `url`: 900 to 604,800 seconds; null: 21,600. */
+            refresh_interval_s?: number | null;
+            id?: components["schemas"]["Immutable"];
+            kind?: components["schemas"]["Immutable"];
+            source?: components["schemas"]["Immutable"];
+            entries?: components["schemas"]["Immutable"];
+            created_at?: components["schemas"]["Immutable"];
+        };
+        /** @description An entry on each line. */
+        ThreatFeedEntries: string;
+        ThreatFeedRead: {
+            data: components["schemas"]["ThreatFeed"];
+            meta: components["schemas"]["Meta"];
+        };
+        ThreatFeedList: {
+            data: components["schemas"]["ThreatFeed"][];
+            meta: components["schemas"]["ListMeta"];
+        };
+        ThreatLookup: {
+            data: {
+                value: string;
+                matched: boolean;
+                /** @description The most specific entry that matches; null: none does. */
+                entry: string | null;
+            };
+            meta: components["schemas"]["Meta"];
+        };
+        AuditSummaryRead: {
+            data: {
+                since: components["schemas"]["Timestamp"];
+                /** @description Whether there are older events since then, which are not counted. */
+                truncated: boolean;
+                /** @description Types without events are left out. */
+                counts: {
+                    event_type: string;
+                    count: number;
+                }[];
+            };
+            meta: components["schemas"]["Meta"];
+        };
         BreachIncidentActor: {
             /** @enum {string} */
             type: "user" | "application";
@@ -15805,8 +17275,147 @@ export interface components {
             data: components["schemas"]["BreachIncident"][];
             meta: components["schemas"]["ListMeta"];
         };
+        /** @description Each kind of report has some of them, and refuses the others. */
+        ReportParameters: {
+            /** @description Of `sign_ins_by_method`: the number of days up to today, 1 to 90, by default 30. Of `unused_applications`: for how many days applications got no token, 1 to 3650, by default 90. */
+            days?: number;
+            /** @description Of `mfa_coverage`: whether users with a second factor are listed, too; by default only those without. */
+            include_covered?: boolean;
+            /** @description Of `access_review`, and required there: the type of the resources. */
+            resource_type?: string;
+            /** @description Of `access_review`, and required there: what subjects may do, as for a check. */
+            action?: string;
+            /** @description Of `access_review`: the external ids of at most 1,000 resources. Empty: all of the type, at most 1,000. */
+            resource_ids?: string[];
+            /** @description Of `access_review`: the type of the subjects, by default `user`. */
+            subject_type?: string;
+        };
+        ReportSchedule: {
+            /**
+             * @description A week begins on Monday, a month on its first day.
+             * @enum {string}
+             */
+            interval: "daily" | "weekly" | "monthly";
+            /** @description In UTC, 0 to 23. */
+            hour: number;
+            /**
+             * @description The ids of at most 20 users who get a mail with figures and a link after each run. A user
+             *     who has no verified address or may not read the run at that time gets none.
+             */
+            recipients?: string[];
+        };
+        Report: {
+            id: string;
+            name: string;
+            /** @enum {string} */
+            kind: "sign_ins_by_method" | "mfa_coverage" | "unused_applications" | "access_review";
+            parameters: components["schemas"]["ReportParameters"];
+            /** @description Null: it runs on request only. */
+            schedule: components["schemas"]["ReportSchedule"] | null;
+            next_run_at: components["schemas"]["Timestamp"] | null;
+            created_at: components["schemas"]["Timestamp"];
+            /** @description Null: the product. */
+            created_by: components["schemas"]["BreachIncidentActor"] | null;
+            updated_at: components["schemas"]["Timestamp"];
+        };
+        ReportInput: {
+            /** @description One line of at most 200 bytes. */
+            name: string;
+            /** @enum {string} */
+            kind: "sign_ins_by_method" | "mfa_coverage" | "unused_applications" | "access_review";
+            /** @description Null: the defaults. */
+            parameters?: components["schemas"]["ReportParameters"] | null;
+            /** @description Null: it runs on request only. */
+            schedule?: components["schemas"]["ReportSchedule"] | null;
+        };
+        ReportPatch: {
+            /** @description One line of at most 200 bytes. */
+            name?: string;
+            parameters?: components["schemas"]["ReportParameters"];
+            /** @description Null: it runs on request only. */
+            schedule?: components["schemas"]["ReportSchedule"] | null;
+            id?: components["schemas"]["Immutable"];
+            kind?: components["schemas"]["Immutable"];
+            created_at?: components["schemas"]["Immutable"];
+        };
+        ReportRun: {
+            id: string;
+            report_id: string;
+            /** @description The name of the report at that time. */
+            name: string;
+            /** @enum {string} */
+            kind: "sign_ins_by_method" | "mfa_coverage" | "unused_applications" | "access_review";
+            parameters: components["schemas"]["ReportParameters"];
+            /** @enum {string} */
+            state: "queued" | "running" | "completed" | "failed";
+            /** @description Whether the schedule started it. */
+            scheduled: boolean;
+            /** @description The members of each row. */
+            columns: string[];
+            /** @description The number of rows so far. */
+            rows: number;
+            /** @description Whether a limit was reached, so that there would be more rows. */
+            truncated: boolean;
+            /** @description The summary. */
+            figures: components["schemas"]["ReportFigure"][];
+            /** @description Why it failed. */
+            error: components["schemas"]["ReportFailure"] | null;
+            created_at: components["schemas"]["Timestamp"];
+            /** @description Null: the product. */
+            created_by: components["schemas"]["BreachIncidentActor"] | null;
+            started_at: components["schemas"]["Timestamp"] | null;
+            finished_at: components["schemas"]["Timestamp"] | null;
+            expires_at: components["schemas"]["Timestamp"];
+            /** @description To the recipients, of a scheduled run that completed; empty in lists. */
+            mails: components["schemas"]["ReportMail"][];
+        };
+        ReportFigure: {
+            /** @description What was counted, such as users_without_factor. */
+            name: string;
+            /** @description Of which method, kind or group; null: of all. */
+            label: string | null;
+            value: number;
+        };
+        ReportFailure: {
+            /** @description Such as time_limit_exceeded, resource_type_not_found, relation_undefined, subject_invalid or internal_error. */
+            code: string;
+            message: string;
+        };
+        ReportMail: {
+            user_id: string;
+            /** @enum {string} */
+            state: "queued" | "sent" | "skipped";
+            /** @description Why it was skipped: user_not_found, user_disabled, email_unverified, scope_missing or mail_refused. */
+            reason: string | null;
+        };
+        /** @description A member for each column of the run. */
+        ReportRow: {
+            [key: string]: string | number | null;
+        };
+        ReportRead: {
+            data: components["schemas"]["Report"];
+            meta: components["schemas"]["Meta"];
+        };
+        ReportList: {
+            data: components["schemas"]["Report"][];
+            meta: components["schemas"]["ListMeta"];
+        };
+        ReportRunRead: {
+            data: components["schemas"]["ReportRun"];
+            meta: components["schemas"]["Meta"];
+        };
+        ReportRunList: {
+            data: components["schemas"]["ReportRun"][];
+            meta: components["schemas"]["ListMeta"];
+        };
+        ReportRowList: {
+            data: components["schemas"]["ReportRow"][];
+            meta: components["schemas"]["ListMeta"];
+        };
         AffectedUser: {
             user_id: string;
+            /** @description The address; null without the scope `users:read`. */
+            email: string | null;
             added_at: components["schemas"]["Timestamp"];
         };
         AffectedUserList: {
@@ -16279,6 +17888,96 @@ export interface components {
             /** @description Whether the keys may be compromised. Default false. */
             emergency?: boolean;
         };
+        BrandingRead: {
+            data: components["schemas"]["Branding"];
+            meta: components["schemas"]["Meta"];
+        };
+        Branding: {
+            /** @description The name that users see; null: that of the tenant. */
+            display_name: string | null;
+            logo: {
+                light: components["schemas"]["BrandingLogo"] | null;
+                dark: components["schemas"]["BrandingLogo"] | null;
+            };
+            colors: {
+                light: components["schemas"]["BrandingColors"];
+                dark: components["schemas"]["BrandingColors"];
+            };
+            links: {
+                terms_url: string | null;
+                privacy_url: string | null;
+                imprint_url: string | null;
+                support_url: string | null;
+                support_email: string | null;
+            };
+            /** @description The languages of pages and mails that users can get. */
+            languages: string[];
+            /** @description The language of users of other languages. */
+            default_language: string;
+            texts: components["schemas"]["BrandingTexts"];
+        };
+        BrandingLogo: {
+            /** @description On the host of the tenant. It changes with the picture. */
+            path: string;
+            width: number;
+            height: number;
+        };
+        BrandingColors: {
+            /** @description The colour of buttons, links and the focus; null: that of the design or, of dark pages, the nearest to the light one that can be read there. */
+            accent: string | null;
+            /** @description The colour around the card; null: that of the design. */
+            background: string | null;
+            /** @description The contrast ratios of the colours that are used (WCAG 2.2), and those that are required. */
+            contrasts: {
+                use: string;
+                foreground: string;
+                background: string;
+                /** @description As `7.92:1`. */
+                ratio: string;
+                required: string;
+            }[];
+        };
+        /** @description Texts of the tenant by language (BCP 47). */
+        BrandingTexts: {
+            [key: string]: {
+                [key: string]: string;
+            };
+        };
+        BrandingPatch: {
+            /** @description One line of at most 100 bytes. */
+            display_name?: string | null;
+            colors?: {
+                light?: components["schemas"]["BrandingColorsPatch"];
+                dark?: components["schemas"]["BrandingColorsPatch"];
+            } | null;
+            /** @description URLs are https, of at most 2,048 bytes, without user information and fragment. */
+            links?: {
+                terms_url?: string | null;
+                privacy_url?: string | null;
+                imprint_url?: string | null;
+                support_url?: string | null;
+                support_email?: string | null;
+            } | null;
+            languages?: ("en" | "de" | "fr" | "es" | "pt" | "ja" | "ar")[] | null;
+            /**
+             * @description One of those that are offered; null: the first of them.
+             * @enum {string|null}
+             */
+            default_language?: "en" | "de" | "fr" | "es" | "pt" | "ja" | "ar" | null;
+            /** @description By language, and each by name; null removes a text, or all of a language. */
+            texts?: {
+                [key: string]: {
+                    [key: string]: string | null;
+                } | null;
+            } | null;
+            logo?: components["schemas"]["Immutable"];
+        };
+        BrandingColorsPatch: {
+            /** @description # and six hexadecimal digits. */
+            accent?: string | null;
+            /** @description # and six hexadecimal digits. */
+            background?: string | null;
+        } | null;
         SettingsRead: {
             data: components["schemas"]["Settings"];
             meta: components["schemas"]["Meta"];
@@ -17952,6 +19651,10 @@ export interface components {
             require_pushed_authorization_requests?: boolean;
             ui_locales_supported?: string[];
             service_documentation?: string;
+            /** @description The `privacy_url` of the branding; absent: none. */
+            op_policy_uri?: string;
+            /** @description The `terms_url` of the branding; absent: none. */
+            op_tos_uri?: string;
             backchannel_logout_session_supported?: boolean;
             frontchannel_logout_supported?: boolean;
             frontchannel_logout_session_supported?: boolean;
@@ -18341,6 +20044,28 @@ export interface components {
              */
             outcome: "denied" | "failed";
         };
+        EventReport: {
+            report: components["schemas"]["Report"];
+        };
+        EventReportChanged: {
+            report: components["schemas"]["Report"];
+            changes: components["schemas"]["EventChanges"];
+        };
+        EventReportCompleted: {
+            report: {
+                id: string;
+                name: string;
+                kind: string;
+            };
+            run: {
+                id: string;
+                /** @enum {string} */
+                state: "completed" | "failed";
+                scheduled: boolean;
+                /** @description The code of the error. */
+                error: string | null;
+            };
+        };
         EventBreachIncident: {
             incident: components["schemas"]["BreachIncident"];
         };
@@ -18354,6 +20079,40 @@ export interface components {
                 id: string;
                 subject: string;
             };
+        };
+        EventThreatMatched: {
+            feed: {
+                id: string;
+                name: string;
+                /** @enum {string} */
+                kind: "address" | "mail_domain";
+            };
+            /** @description The entry of the feed that matched. */
+            entry: string;
+            /**
+             * @description The mode of the feed.
+             * @enum {string}
+             */
+            mode: "log" | "refuse";
+            /**
+             * @description `refused`: by this feed or another one.
+             * @enum {string}
+             */
+            outcome: "allowed" | "refused";
+            /** @enum {string} */
+            during: "sign_in" | "sign_up";
+            /** @description Null: a sign-up. */
+            user: {
+                id: string;
+                email: string;
+            } | null;
+        };
+        EventThreatFeed: {
+            feed: components["schemas"]["ThreatFeed"];
+        };
+        EventThreatFeedChanged: {
+            feed: components["schemas"]["ThreatFeed"];
+            changes: components["schemas"]["EventChanges"];
         };
         EventTrustedIssuerRef: {
             id: string;
@@ -18383,6 +20142,10 @@ export interface components {
         };
         EventSettings: {
             settings: components["schemas"]["Settings"];
+            changes: components["schemas"]["EventChanges"];
+        };
+        EventBranding: {
+            branding: components["schemas"]["Branding"];
             changes: components["schemas"]["EventChanges"];
         };
         EventSigningKeys: {
@@ -19481,6 +21244,21 @@ export interface components {
          * @example risk
          */
         ActionNameInPath: string;
+        /**
+         * @description The threat feed's id.
+         * @example thf_k3q7v2m5x4r6t2w7a2c3d4e5f6
+         */
+        ThreatFeedInPath: string;
+        /**
+         * @description The report's id.
+         * @example rpt_k3q7v2m5x4r6t2w7a2c3d4e5f6
+         */
+        ReportInPath: string;
+        /**
+         * @description The run's id.
+         * @example run_k3q7v2m5x4r6t2w7a2c3d4e5f6
+         */
+        ReportRunInPath: string;
         /**
          * @description The trusted issuer's id.
          * @example iss_k3q7v2m5x4r6t2w7a2c3d4e5f6
@@ -27035,6 +28813,174 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    getBranding: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The branding. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BrandingRead"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    patchBranding: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "display_name": "Acme",
+                 *       "colors": {
+                 *         "light": {
+                 *           "accent": "#0b5d3b"
+                 *         }
+                 *       },
+                 *       "links": {
+                 *         "privacy_url": "https://www.example.com/privacy"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["BrandingPatch"];
+            };
+        };
+        responses: {
+            /** @description The branding as it is now. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BrandingRead"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    putBrandingLogo: {
+        parameters: {
+            query?: {
+                /** @description `light`, the default, is shown on light pages and in mails, and `dark` on dark pages if there is one. */
+                variant?: "light" | "dark";
+            };
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example The bytes of a picture. */
+                "image/*": string;
+            };
+        };
+        responses: {
+            /** @description The branding as it is now. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BrandingRead"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    deleteBrandingLogo: {
+        parameters: {
+            query?: {
+                /** @description `light`, the default, is shown on light pages and in mails, and `dark` on dark pages if there is one. */
+                variant?: "light" | "dark";
+            };
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: components["responses"]["Done"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     listConnections: {
         parameters: {
             query?: {
@@ -28358,6 +30304,38 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    summarizeAuditEvents: {
+        parameters: {
+            query?: {
+                /** @description How many days back from now. */
+                days?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The counts. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditSummaryRead"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     getAuditEvent: {
         parameters: {
             query?: never;
@@ -28383,6 +30361,358 @@ export interface operations {
                     "application/json": components["schemas"]["AuditEventRead"];
                 };
             };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listThreatFeeds: {
+        parameters: {
+            query?: {
+                /** @description Opaque; `meta.next_cursor` of the page before. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description How many items a page has at most. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of feeds. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ThreatFeedList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createThreatFeed: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Disposable addresses",
+                 *       "kind": "mail_domain",
+                 *       "source": "upload",
+                 *       "mode": "log"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ThreatFeedInput"];
+            };
+        };
+        responses: {
+            /** @description The feed was created. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ThreatFeedRead"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getThreatFeed: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The threat feed's id.
+                 * @example thf_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                feed_id: components["parameters"]["ThreatFeedInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The feed. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ThreatFeedRead"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    deleteThreatFeed: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The threat feed's id.
+                 * @example thf_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                feed_id: components["parameters"]["ThreatFeedInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: components["responses"]["Deleted"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    patchThreatFeed: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The threat feed's id.
+                 * @example thf_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                feed_id: components["parameters"]["ThreatFeedInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "mode": "refuse"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ThreatFeedPatch"];
+            };
+        };
+        responses: {
+            /** @description The feed as it is now. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ThreatFeedRead"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    putThreatFeedEntries: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The threat feed's id.
+                 * @example thf_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                feed_id: components["parameters"]["ThreatFeedInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /** @example 203.0.113.0/24 ; example */
+                "text/plain": components["schemas"]["ThreatFeedEntries"];
+            };
+        };
+        responses: {
+            /** @description The feed with its new list. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ThreatFeedRead"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    refreshThreatFeed: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The threat feed's id.
+                 * @example thf_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                feed_id: components["parameters"]["ThreatFeedInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The list will be fetched. */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ThreatFeedRead"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    lookUpThreat: {
+        parameters: {
+            query: {
+                /**
+                 * @description An IP address, or a domain or e-mail address.
+                 * @example 203.0.113.7
+                 */
+                value: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The threat feed's id.
+                 * @example thf_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                feed_id: components["parameters"]["ThreatFeedInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Whether the feed has it. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ThreatLookup"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
@@ -28859,6 +31189,407 @@ export interface operations {
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listReports: {
+        parameters: {
+            query?: {
+                /** @description Opaque; `meta.next_cursor` of the page before. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description How many items a page has at most. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of reports. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReportList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    createReport: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Sign-ins",
+                 *       "kind": "sign_ins_by_method",
+                 *       "parameters": {
+                 *         "days": 30
+                 *       },
+                 *       "schedule": {
+                 *         "interval": "weekly",
+                 *         "hour": 6,
+                 *         "recipients": [
+                 *           "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6"
+                 *         ]
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["ReportInput"];
+            };
+        };
+        responses: {
+            /** @description The report is saved. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReportRead"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getReport: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The report's id.
+                 * @example rpt_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                report_id: components["parameters"]["ReportInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The report. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReportRead"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    deleteReport: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The report's id.
+                 * @example rpt_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                report_id: components["parameters"]["ReportInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The report is deleted. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    patchReport: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The report's id.
+                 * @example rpt_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                report_id: components["parameters"]["ReportInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Sign-ins of a week",
+                 *       "parameters": {
+                 *         "days": 7
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["ReportPatch"];
+            };
+        };
+        responses: {
+            /** @description The report as it is now. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReportRead"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listReportRuns: {
+        parameters: {
+            query?: {
+                /** @description Opaque; `meta.next_cursor` of the page before. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description How many items a page has at most. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The report's id.
+                 * @example rpt_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                report_id: components["parameters"]["ReportInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of runs. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReportRunList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    runReport: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The report's id.
+                 * @example rpt_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                report_id: components["parameters"]["ReportInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The run is queued. */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReportRunRead"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getReportRun: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The report's id.
+                 * @example rpt_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                report_id: components["parameters"]["ReportInPath"];
+                /**
+                 * @description The run's id.
+                 * @example run_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                run_id: components["parameters"]["ReportRunInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The run. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReportRunRead"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listReportRows: {
+        parameters: {
+            query?: {
+                /** @description The format; by default that of the `Accept` header. Only pages of `json` have a limit and a cursor. */
+                format?: "json" | "csv" | "jsonl";
+                /** @description Opaque; `meta.next_cursor` of the page before. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description How many items a page has at most. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The report's id.
+                 * @example rpt_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                report_id: components["parameters"]["ReportInPath"];
+                /**
+                 * @description The run's id.
+                 * @example run_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                run_id: components["parameters"]["ReportRunInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Rows. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReportRowList"];
+                    /**
+                     * @example date,method,sign_ins,failures,users
+                     *     2026-11-20,pwd+otp,12,1,7
+                     */
+                    "text/csv": string;
+                    "application/x-ndjson": components["schemas"]["ReportRow"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
             429: components["responses"]["RateLimited"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
