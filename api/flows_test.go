@@ -423,6 +423,22 @@ func signInFlowPaths(t *testing.T, w *world, c *client) {
 		t.Errorf("sign-up: %d %s", page.status, page.html)
 	}
 
+	// An application gets no code; the user goes back to it with access_denied.
+	app := newParty(t, c, object{"allowed_scopes": []any{"openid"}})
+	_, to := app.ask(t, url.Values{"scope": {"openid"}})
+	next := to.Query().Get("next")
+	page = c.visit(t, "POST", "/auth/sign-in", nil, url.Values{"email": {"bob@example.com"}, "password": {"another horse battery"}, "next": {next}})
+	back := strings.ReplaceAll(next, "&", "&amp;") + "&amp;cancel=true"
+	if page.status != 403 || !strings.Contains(page.html, `<a href="`+back+`">Back to the application</a>`) {
+		t.Errorf("the page has no way back: %d %s", page.status, page.html)
+	}
+	a, to := app.browse(t, next+"&cancel=true")
+	equal(t, "back", []any{a.status, to.Query().Get("error"), to.Query().Get("state"), to.Query().Has("code")}, []any{302, "access_denied", "a b&c=", false})
+	app.browser = nil
+	if a, to := app.browse(t, next+"&cancel=true"); a.status != 400 || to.String() != "" {
+		t.Errorf("another browser: %d %s", a.status, to)
+	}
+
 	// Sessions from before go on.
 	publishFlow(t, c, object{"sign_in": []any{flowStep("Factor", "require_factor", object{"when": `email == "bob@example.com"`})}})
 	bob := anon.want(t, 200, "", "POST", authPath+"/sign-in", object{"email": "bob@example.com", "password": "another horse battery"})

@@ -82,6 +82,10 @@ func (h *Handlers) Resume(w http.ResponseWriter, r *http.Request, params ResumeP
 		h.refuse(w, r, err)
 		return
 	}
+	if params.Cancel == "true" {
+		h.refuse(w, r, pending.Request.Refusal(protocol.AccessDenied, "the user did not sign in"))
+		return
+	}
 	h.proceed(w, r, params.Flow, pending)
 }
 

@@ -194,6 +194,21 @@ func (e TokenAnswerTokenType) Valid() bool {
 	}
 }
 
+// Defines values for ResumeParamsCancel.
+const (
+	True ResumeParamsCancel = "true"
+)
+
+// Valid indicates whether the value is a known member of the ResumeParamsCancel enum.
+func (e ResumeParamsCancel) Valid() bool {
+	switch e {
+	case True:
+		return true
+	default:
+		return false
+	}
+}
+
 // AuthorizationDetail Actions on resources of one type (RFC 9396).
 type AuthorizationDetail struct {
 	Actions     []string `json:"actions"`
@@ -1007,7 +1022,13 @@ type AuthorizeByFormFormdataBody = struct {
 // ResumeParams defines parameters for Resume.
 type ResumeParams struct {
 	Flow string `form:"flow,omitempty" json:"flow,omitempty"`
+
+	// Cancel `true`: the user does not sign in, and the application gets `access_denied`.
+	Cancel ResumeParamsCancel `form:"cancel,omitempty" json:"cancel,omitempty"`
 }
+
+// ResumeParamsCancel defines parameters for Resume.
+type ResumeParamsCancel string
 
 // AuthorizeDeviceFormdataBody defines parameters for AuthorizeDevice.
 type AuthorizeDeviceFormdataBody struct {
@@ -1778,6 +1799,19 @@ func (siw *ServerInterfaceWrapper) Resume(w http.ResponseWriter, r *http.Request
 			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "flow"})
 		} else {
 			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "flow", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "cancel" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cancel", r.URL.Query(), &params.Cancel, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cancel"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cancel", Err: err})
 		}
 		return
 	}

@@ -256,6 +256,9 @@ func linkAccount(v *visit) error {
 	}
 	result, err := v.one(http.MethodPost, "/api/v1/auth/federation/link", form)
 	if p, ok := problemOf(err); ok {
+		if p.deniedByFlow() {
+			return v.denied(p, f.Next)
+		}
 		if p.code == "ceremony_invalid" && v.form("ceremony_id") == "" || p.code == "identity_conflict" {
 			v.end()
 			v.r.Form.Set("next", f.Next)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"stonetown/api/web"
 	"stonetown/identity/branding"
@@ -18,7 +19,7 @@ func (v *visit) signInWith(p *problem) error {
 		return err
 	}
 	v.heading = v.own.Text(v.language, branding.SignInTitle, "")
-	data := object{"Email": v.form("email"), "SignUp": policy.signUp, "Connections": policy.connections, "Text": v.own.Text(v.language, branding.SignInText, "")}
+	data := object{"Email": v.form("email"), "SignUp": policy.signUp, "Connections": policy.connections, "Back": v.cancel(p), "Text": v.own.Text(v.language, branding.SignInText, "")}
 	if p != nil {
 		return v.again("sign-in.html", "Sign in", data, p)
 	}
@@ -41,6 +42,22 @@ func signIn(v *visit) error {
 	return v.proceed(result, v.next())
 }
 
+// cancel returns the path that leads back to the application after a denial by the flow of the tenant;
+// empty: the user does not come from one.
+func (v *visit) cancel(p *problem) string {
+	if next := v.next(); p != nil && p.deniedByFlow() && strings.HasPrefix(next, "/oauth2/authorize/resume?") {
+		return next + "&cancel=true"
+	}
+	return ""
+}
+
+// denied shows that the flow of the tenant refused a sign-in in progress, which is at its end.
+func (v *visit) denied(p *problem, next string) error {
+	v.end()
+	v.r.Form.Set("next", next)
+	return v.signInWith(p)
+}
+
 func signUpForm(v *visit) error { return v.signUpWith(nil) }
 
 func (v *visit) signUpWith(p *problem) error {
@@ -49,7 +66,7 @@ func (v *visit) signUpWith(p *problem) error {
 	if err != nil {
 		return err
 	}
-	data := object{"Email": v.form("email"), "Name": v.form("name"), "MinLength": policy.minLength, "Text": v.own.Text(v.language, branding.SignUpText, "")}
+	data := object{"Email": v.form("email"), "Name": v.form("name"), "MinLength": policy.minLength, "Back": v.cancel(p), "Text": v.own.Text(v.language, branding.SignUpText, "")}
 	if !policy.signUp {
 		return v.render(http.StatusForbidden, "sign-up-closed.html", view{Title: v.say("You cannot create an account here")})
 	}
@@ -221,6 +238,9 @@ func reset(v *visit) error {
 	}
 	result, err := v.one(http.MethodPost, "/api/v1/auth/password/reset", object{"token": token, "password": v.form("password")})
 	if p, ok := problemOf(err); ok {
+		if p.deniedByFlow() { // with the new password
+			return v.denied(p, next)
+		}
 		if p.code == "ceremony_invalid" { // used or expired meanwhile
 			return v.again("forgot.html", forgotTitle, object{}, p)
 		}
@@ -292,6 +312,9 @@ func proveFactor(v *visit) error {
 	answer["mfa_token"], answer["remember_device"] = f.Token, v.form("remember") != ""
 	result, err := v.one(http.MethodPost, "/api/v1/auth/mfa/verify", answer)
 	if p, ok := problemOf(err); ok {
+		if p.deniedByFlow() {
+			return v.denied(p, f.Next)
+		}
 		if left, ok := p.details["attempts_left"].(float64); ok && left == 0 || p.code == "ceremony_invalid" && v.form("challenge_id") == "" {
 			v.end()
 			v.r.Form.Set("next", f.Next)

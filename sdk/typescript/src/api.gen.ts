@@ -32967,6 +32967,8 @@ export interface operations {
         parameters: {
             query?: {
                 flow?: string;
+                /** @description `true`: the user does not sign in, and the application gets `access_denied`. */
+                cancel?: "true";
             };
             header?: never;
             path?: never;
