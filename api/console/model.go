@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -84,7 +85,25 @@ func model(v *visit) error {
 	if data["Types"], err = graphOf(types); err != nil {
 		return err
 	}
+	if data["Active"], err = namesOf(types); err != nil {
+		return err
+	}
 	return v.show("model.html", modelTitle, data)
+}
+
+// namesOf returns the names of types, and of relations as type#relation, as a JSON list for the island
+// of the page: stored relations can have them, so a change of one is a rename.
+func namesOf(types []definitions.Type) (string, error) {
+	names := []string{}
+	for _, t := range types {
+		names = append(names, t.Name)
+		for _, r := range t.Relations {
+			names = append(names, t.Name+"#"+r.Name)
+		}
+	}
+	slices.Sort(names)
+	text, err := json.Marshal(names)
+	return string(text), err
 }
 
 // graphOf returns types as the island of the page draws them: in the form of the API.
@@ -215,6 +234,9 @@ func (v *visit) planWith(f *fault) error {
 	if data["Types"], err = graphOf(c.types); err != nil {
 		return err
 	}
+	if data["Active"], err = namesOf(slices.Collect(maps.Values(c.active))); err != nil {
+		return err
+	}
 	body, malformed := v.asked(c)
 	if malformed != nil {
 		return again(malformed)
@@ -231,6 +253,7 @@ func (v *visit) planWith(f *fault) error {
 		a, err = v.call(http.MethodPost, typesPath+"/plan", body)
 	}
 	if f := c.refusal(err); f != nil {
+		data["Wrong"] = c.place(err)
 		return again(f)
 	}
 	if err != nil {
@@ -288,6 +311,37 @@ func (c *typesChange) refusal(err error) *fault {
 		f.field = "text"
 	}
 	return f
+}
+
+// relationIndex finds the relation in the path of an error.
+var relationIndex = regexp.MustCompile(`\brelations/(\d+)`)
+
+// place returns where the error of a change is: a type, or type#relation. Empty: it is unknown.
+func (c *typesChange) place(err error) string {
+	e, ok := refused(err)
+	if !ok {
+		return ""
+	}
+	name, _ := e.Details["type"].(string)
+	path, _ := e.Details["path"].(string)
+	if faults, _ := e.Details["field_errors"].([]any); len(faults) > 0 {
+		first, _ := faults[0].(object)
+		path, _ = first["field"].(string)
+		if found := typeIndex.FindStringSubmatch(path); found != nil {
+			if i, err := strconv.Atoi(found[1]); err == nil && i < len(c.types) {
+				name = c.types[i].Name
+			}
+		}
+	}
+	found := relationIndex.FindStringSubmatch(path)
+	if found == nil {
+		return name
+	}
+	i, err := strconv.Atoi(found[1])
+	if relations := c.planned[name].Relations; err == nil && i < len(relations) {
+		return name + "#" + relations[i].Name
+	}
+	return name
 }
 
 // applyModel makes the change that was compared.

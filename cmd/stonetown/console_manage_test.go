@@ -625,3 +625,121 @@ func manageReports(b inspector, server *running, c credentials) {
 	b.send("Delete")
 	b.says("Report deleted.")
 }
+
+// editGraph changes types in the panel beside the graph, by keyboard alone. The text follows, and the
+// change is compared and applied as if it was typed.
+func editGraph(b inspector, server *running, c credentials) {
+	b.Helper()
+	b.scripts(true)
+	defer b.scripts(false)
+	field := func(name string) string {
+		b.Helper()
+		return ask(b.browser, chromedp.Evaluate[string](fmt.Sprintf(`document.querySelector("[name=%s]").value`, name)))
+	}
+	until := func(condition string) {
+		b.Helper()
+		for end := time.Now().Add(pagePatience); !ask(b.browser, chromedp.Evaluate[bool](condition)); time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(end) {
+				b.Fatalf("not so: %s\n%s\n%s", condition, b.text("#island"), field("text"))
+			}
+		}
+	}
+	// has waits until the text has some words, and the server has read it.
+	has := func(words string) {
+		b.Helper()
+		b.Log("has", words)
+		until(fmt.Sprintf(`document.querySelector("[name=text]").value.includes(%q) && !document.querySelector(".editing button").disabled`, words))
+	}
+	press := func(label string) {
+		b.Helper()
+		b.Log("press", label)
+		b.tabTo(label)
+		b.keys(kb.Enter)
+	}
+	b.open("/console/model")
+	b.do(chromedp.WaitVisible(chromedp.CSS(".editing select")))
+	before := field("text")
+	comment := "# who works here\n" + before
+	b.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`(e => { e.value = %q; e.dispatchEvent(new Event("input", { bubbles: true })) })(document.querySelector("[name=text]"))`, comment)))
+	has("# who works here")
+
+	// A relation, its subjects and its rule.
+	b.tabTo("Type")
+	b.keys("document")
+	b.tabTo("Name")
+	b.keys("Not a name")
+	press("Add relation")
+	b.says("A name begins with a lower-case letter")
+	b.tabTo("Name")
+	b.do(chromedp.KeyEvent("a", chromedp.KeyModifiers(chromedp.ModifierCtrl)), chromedp.KeyEvent("reviewer"))
+	press("Add relation")
+	has("- {name: reviewer, subjects: []}")
+	b.tabTo("Add subjects")
+	b.keys("group#member" + kb.Enter)
+	has("- {name: reviewer, subjects: [group#member]}")
+	b.do(chromedp.KeyEvent(kb.Tab, chromedp.KeyModifiers(chromedp.ModifierShift)), chromedp.KeyEvent(kb.Tab)) // the field keeps the focus
+	b.keys("user:*" + kb.Enter)
+	has("subjects: [group#member, 'user:*']")
+	press("Remove")
+	has("- {name: reviewer, subjects: ['user:*']}")
+	b.tabTo("Who")
+	b.keys("one")
+	has("kind: exclusion")
+	if got := field("text"); !strings.HasPrefix(got, "# who works here\n") {
+		b.Errorf("the text has lost a comment:\n%s", got)
+	}
+	b.inspected("/console/model")
+	b.picture("console-model", "editing")
+
+	// An error is shown where it is.
+	b.tabTo("Who")
+	b.keys("another")
+	b.tabTo("Relation") // that of the rule follows the one that is selected
+	b.do(chromedp.WaitVisible(chromedp.CSS(".rewrite select")))
+	for ask(b.browser, chromedp.Evaluate[bool](`document.activeElement.closest(".rewrite") === null`)) {
+		b.tabTo("Relation")
+	}
+	b.keys("reviewer")
+	b.do(chromedp.WaitVisible(chromedp.CSS("#island .box.wrong")), chromedp.WaitVisible(chromedp.CSS(".editing [role=alert]")))
+	if got := ask(b.browser, chromedp.Evaluate[string](`document.querySelector("#island .box.wrong").textContent`)); !strings.Contains(got, "reviewer") {
+		b.Errorf("the error is at %s", got)
+	}
+	b.inspected("/console/model")
+	press("Undo")
+	press("Undo")
+	has("kind: exclusion")
+
+	// A rename goes to the field for renames, and back with the history of the editor.
+	b.tabTo("Type")
+	for ask(b.browser, chromedp.Evaluate[bool](`document.activeElement.nodeName !== "SELECT"`)) {
+		b.tabTo("Type")
+	}
+	b.tabTo("Relation")
+	b.keys("viewer")
+	b.tabTo("Name")
+	b.keys("reader")
+	press("Rename viewer")
+	has("name: reader")
+	if got := field("renames"); got != "document#viewer=reader" {
+		b.Errorf("renames: %q", got)
+	}
+	b.says("stored relations and resources get the new name")
+	press("Undo")
+	until(`document.querySelector("[name=renames]").value === "" && !document.querySelector("[name=text]").value.includes("name: reader")`)
+	has("kind: exclusion")
+
+	// A type, which is removed again.
+	b.tabTo("Name")
+	b.keys("draft")
+	press("Add type")
+	has("- name: draft")
+	press("Remove draft")
+	until(`!document.querySelector("[name=text]").value.includes("draft")`)
+	has("kind: exclusion")
+	b.do(chromedp.WaitVisible(chromedp.Search(`//section//ins[contains(., "reviewer")]`)))
+	press("Apply")
+	b.says("Model changed.")
+	if got := fmt.Sprint(server.call(b.T, c, "GET", "resource-types/document", "", 200)["relations"]); !strings.Contains(got, "reviewer") || !strings.Contains(got, "exclusion") || !strings.Contains(got, "viewer") {
+		b.Errorf("the type has %s", got)
+	}
+}

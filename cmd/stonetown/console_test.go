@@ -713,6 +713,8 @@ func TestConsole(t *testing.T) {
 		}
 	})
 
+	t.Run("Model in the graph", func(t *testing.T) { editGraph(b.in(t), server, c) })
+
 	// With its script, the graph of an answer can be folded, searched and moved, also a large one.
 	t.Run("Explorer", func(t *testing.T) {
 		b := b.in(t)

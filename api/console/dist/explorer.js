@@ -1,1 +1,1 @@
-import{g as e}from"./Graph.js";import{t}from"./Explorer2.js";var n=document.querySelector(`#island[data-graph]`);n&&e(t,{target:n,props:{graph:JSON.parse(n.dataset.graph)}});
+import{v as e}from"./Graph.js";import{t}from"./Explorer2.js";var n=document.querySelector(`#island[data-graph]`);n&&e(t,{target:n,props:{graph:JSON.parse(n.dataset.graph)}});
