@@ -63,7 +63,9 @@ const order = `
 	# needs of another it declares as an interface, and cmd plugs it in.
 	internal < identity/password, identity/password/breached, identity/external, identity/factor, identity/session, identity/onetime, identity/branding, identity/federation/relyingparty;
 	engine/authority, identity/password, identity/password/breached, identity/external, identity/factor, identity/session, identity/onetime < identity;
-	identity < identity/authn, identity/userimport, identity/scim, identity/incident;
+	identity/branding < identity/mails;
+	identity, identity/mails < identity/authn;
+	identity < identity/userimport, identity/scim, identity/incident;
 	internal/text < identity/federation/claims;
 	internal/samlprotocol < identity/federation/serviceprovider;
 	identity/federation/claims, identity/federation/relyingparty, identity/federation/serviceprovider, identity/authn < identity/federation;
@@ -106,7 +108,7 @@ const order = `
 	api/web < api/openapi, api/scopes, api/applications;
 	oauth/workload, api/web < api/trustedissuers;
 	identity/incident, api/web < api/incidents;
-	identity/branding, api/web < api/branding;
+	identity/authn, api/web < api/branding;
 	api/inprocess, api/web, identity/branding < api/pages;
 	client, api/inprocess, api/web, identity/branding, identity/session < api/console;
 	api/openapi, webhooks < api/webhooks;

@@ -221,6 +221,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"a_trusted_issuer_is_created_changed_and_deleted":          trustedIssuers,
 	"a_branding_is_read_changed_and_served":                    brandings,
 	"pages_show_the_branding":                                  brandedPages,
+	"texts_of_mails_are_replaced_previewed_and_sent":           mailTemplates,
 	"a_breach_incident_is_opened_notified_and_closed":          breachIncidents,
 	"a_pushed_request_is_used_once":                            pushedRequests,
 	"a_revoked_token_is_refused_at_once":                       revocation,

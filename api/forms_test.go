@@ -160,7 +160,7 @@ func (w *world) household(t testing.TB, slug string) household {
 	subscription, _ := subscribe(t, c, w.receiver.URL, nil, "test.ping")
 	incident := c.want(t, 201, "", "POST", incidentsPath, object{"title": "Public backup", "severity": "low"}).data()["id"].(string)
 	variables := strings.NewReplacer(
-		"{incident_id}", incident,
+		"{incident_id}", incident, "{mail}", "verify_email", "{language}", "de",
 		"{subscription_id}", subscription, "{delivery_id}", pingBy(t, c, subscription),
 		"https://billing.example.com", w.receiver.URL, // nothing leaves the machine
 		"{type}", "document", "{external_id}", "q3", "{user_id}", ann, "{group_id}", group, "{application_id}", app["id"].(string),

@@ -19,6 +19,7 @@ import (
 
 	"stonetown/api"
 	apiaudit "stonetown/api/audit"
+	"stonetown/api/branding"
 	"stonetown/api/federation"
 	"stonetown/api/incidents"
 	"stonetown/api/oauth2"
@@ -87,6 +88,8 @@ type noAudit struct{ apiaudit.Log }
 type noIncidents struct{ incidents.Registry }
 
 type noBranding struct{ api.Branding }
+
+type noMails struct{ branding.Mails }
 
 type noSAML struct{ oauth2.SAML }
 
@@ -166,7 +169,7 @@ func (noOrigins) OriginAllowed(context.Context, string, string, string) (bool, e
 func newHandler(t testing.TB) (http.Handler, *everything) {
 	t.Helper()
 	e := new(everything)
-	h, err := api.New(api.Config{Engine: e, Resources: e, Assertions: noAssertions{}, Config: pipeline(t, e), Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: api.OAuth{Tokens: e}, Settings: noSettings{}, Connections: noConnections{}, SignIns: noSignIns{}, SAMLKeys: noSAMLKeys{}, SAML: noSAML{}, SCIM: noSCIM{}, Audit: noAudit{}, Incidents: noIncidents{}, Branding: noBranding{}, Webhooks: noWebhooks{}, GeoIP: geo.None{}, CursorKey: cursorKey})
+	h, err := api.New(api.Config{Engine: e, Resources: e, Assertions: noAssertions{}, Config: pipeline(t, e), Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: api.OAuth{Tokens: e}, Settings: noSettings{}, Connections: noConnections{}, SignIns: noSignIns{}, SAMLKeys: noSAMLKeys{}, SAML: noSAML{}, SCIM: noSCIM{}, Audit: noAudit{}, Incidents: noIncidents{}, Branding: noBranding{}, Mails: noMails{}, Webhooks: noWebhooks{}, GeoIP: geo.None{}, CursorKey: cursorKey})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -332,7 +335,7 @@ func newRealHandler(t testing.TB) http.Handler {
 	}
 	t.Cleanup(real.Close)
 	e := new(everything)
-	h, err := api.New(api.Config{Engine: audit.Engine{Engine: real}, Resources: e, Assertions: noAssertions{}, Config: pipeline(t, e), Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: api.OAuth{Tokens: e}, Settings: noSettings{}, Connections: noConnections{}, SignIns: noSignIns{}, SAMLKeys: noSAMLKeys{}, SAML: noSAML{}, SCIM: noSCIM{}, Audit: noAudit{}, Incidents: noIncidents{}, Branding: noBranding{}, Webhooks: noWebhooks{}, GeoIP: geo.None{}, CursorKey: cursorKey})
+	h, err := api.New(api.Config{Engine: audit.Engine{Engine: real}, Resources: e, Assertions: noAssertions{}, Config: pipeline(t, e), Users: noUsers{}, Authn: noAuthn{}, Importer: noImporter{}, Scopes: noScopes{}, OAuth: api.OAuth{Tokens: e}, Settings: noSettings{}, Connections: noConnections{}, SignIns: noSignIns{}, SAMLKeys: noSAMLKeys{}, SAML: noSAML{}, SCIM: noSCIM{}, Audit: noAudit{}, Incidents: noIncidents{}, Branding: noBranding{}, Mails: noMails{}, Webhooks: noWebhooks{}, GeoIP: geo.None{}, CursorKey: cursorKey})
 	if err != nil {
 		t.Fatal(err)
 	}

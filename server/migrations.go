@@ -13,6 +13,7 @@ import (
 	"stonetown/identity/federation"
 	"stonetown/identity/federation/signin"
 	"stonetown/identity/incident"
+	"stonetown/identity/mails"
 	"stonetown/identity/onetime"
 	"stonetown/identity/session"
 	"stonetown/internal/eventlog"
@@ -39,6 +40,7 @@ func migrations() []sqldb.Migrations {
 		identity.Migrations(),
 		incident.Migrations(),
 		branding.Migrations(),
+		mails.Migrations(),
 		session.Migrations(),
 		onetime.Migrations(),
 		factor.Migrations(),

@@ -38,6 +38,7 @@ import (
 	"stonetown/identity/federation/relyingparty"
 	"stonetown/identity/federation/signin"
 	"stonetown/identity/incident"
+	"stonetown/identity/mails"
 	"stonetown/identity/password/breached"
 	"stonetown/identity/scim"
 	"stonetown/identity/session"
@@ -180,6 +181,7 @@ type Server struct {
 	Webhooks      *webhooks.Service
 	Incidents     *incident.Registry
 	Branding      *branding.Registry
+	Mails         *mails.Composer
 	Management    *management.Service
 
 	BreachedPasswords breached.List
@@ -297,8 +299,9 @@ func (s *Server) compose(c Config) (err error) {
 	if err != nil {
 		return err
 	}
+	s.Mails = mails.New(mails.Config{DB: s.DB, Brandings: s.Branding, Clock: c.Clock})
 	s.Authn, err = authn.New(authn.Config{
-		DB: s.DB, Seal: sealer, Users: s.Users, Jobs: s.Jobs, Mail: c.Mail, Texts: c.Texts, Tenants: tenants{s.Organizations},
+		DB: s.DB, Seal: sealer, Users: s.Users, Jobs: s.Jobs, Mail: c.Mail, Texts: c.Texts, Mails: s.Mails, Tenants: tenants{s.Organizations},
 		GeoIP: c.GeoIP, Limits: limits, Clock: c.Clock, Pace: c.Pace, Logger: c.Logger,
 	})
 	if err != nil {
@@ -372,6 +375,7 @@ func (s *Server) compose(c Config) (err error) {
 		Audit:           &auditlog.Reader{Log: events},
 		Incidents:       s.Incidents,
 		Branding:        s.Branding,
+		Mails:           s.Mails,
 		ControlURL:      c.ControlURL,
 		Organizations:   s.Management,
 		CursorKey:       c.MasterKey.Derive("cursors"),

@@ -2,11 +2,8 @@ package account
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"net/http"
-	"strconv"
-	"time"
 
 	"stonetown/api/people"
 	"stonetown/api/web"
@@ -47,7 +44,7 @@ func translate(err error) *web.Error {
 		}
 		return &web.Error{Status: http.StatusBadRequest, Code: code, Message: wrong.Error(), Details: web.Details{"attempts_left": wrong.Left}}
 	case errors.As(err, &slow):
-		return slowDown(slow.RetryAfter)
+		return web.SlowDown(slow.RetryAfter)
 	case errors.Is(err, authn.ErrCredentials):
 		return &web.Error{Status: http.StatusUnauthorized, Code: "invalid_credentials", Message: authn.ErrCredentials.Error()}
 	case errors.Is(err, authn.ErrDisabled):
@@ -85,16 +82,6 @@ func translate(err error) *web.Error {
 		return &web.Error{Status: http.StatusConflict, Code: "credential_exists", Message: factor.ErrCredentialExists.Error()}
 	}
 	return people.Errors.Translate(err)
-}
-
-// slowDown returns the response to an attempt that exceeds a limit.
-func slowDown(after time.Duration) *web.Error {
-	seconds := max(1, int((after+time.Second-1)/time.Second))
-	return &web.Error{
-		Status: http.StatusTooManyRequests, Code: "rate_limited", Message: fmt.Sprintf("too many attempts; try again in %d seconds", seconds),
-		Details: web.Details{"limit": 1, "window_s": seconds, "family": "account"},
-		Header:  http.Header{"Retry-After": {strconv.Itoa(seconds)}},
-	}
 }
 
 var _ Tokens = (*token.Service)(nil)

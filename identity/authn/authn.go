@@ -25,6 +25,7 @@ import (
 	"stonetown/identity"
 	"stonetown/identity/external"
 	"stonetown/identity/factor"
+	"stonetown/identity/mails"
 	"stonetown/identity/onetime"
 	"stonetown/identity/session"
 	"stonetown/internal/eventlog"
@@ -57,6 +58,8 @@ var (
 	ErrSignUpClosed = errors.New("sign-up is closed")
 	// ErrVerified is returned if the address is already verified.
 	ErrVerified = errors.New("the address is already verified")
+	// ErrUnverified is returned for a mail that goes to verified addresses only.
+	ErrUnverified = errors.New("the address is not verified")
 	// ErrCurrent is returned for ending the session of the request itself.
 	ErrCurrent = errors.New("the session is the current one")
 	// ErrChangeNotFound is returned for an unknown or expired change of address.
@@ -113,7 +116,11 @@ type Tenant struct {
 	ID      string
 	Name    string
 	BaseURL string // of the hosted pages; the origin of passkeys
+	// Branding is the mark of its branding; empty: it has none.
+	Branding string
 }
+
+func (t Tenant) mails() mails.Tenant { return mails.Tenant(t) }
 
 // Device is the device of a sign-in.
 type Device struct {
@@ -132,6 +139,7 @@ type Config struct {
 	Jobs    *jobs.Queue
 	Mail    notify.Mailer // [notify.None] sends nothing
 	Texts   notify.Texter // [notify.None] sends nothing
+	Mails   *mails.Composer
 	Tenants Tenants
 	// GeoIP locates the addresses in mails about new devices; [geo.None] knows no location.
 	GeoIP geo.Locator
@@ -177,6 +185,7 @@ type Service struct {
 	recorder    *eventlog.Recorder
 	mail        notify.Mailer
 	texts       notify.Texter
+	composer    *mails.Composer
 	tenants     Tenants
 	geoIP       geo.Locator
 	limits      Limits
@@ -190,9 +199,9 @@ type Service struct {
 
 // New returns a service. Its tables are [Migrations] and those of the packages beside it.
 func New(c Config) (*Service, error) {
-	if c.DB == nil || c.Seal == nil || c.Users == nil || c.Jobs == nil || c.Mail == nil || c.Texts == nil ||
+	if c.DB == nil || c.Seal == nil || c.Users == nil || c.Jobs == nil || c.Mail == nil || c.Texts == nil || c.Mails == nil ||
 		c.Tenants == nil || c.GeoIP == nil || c.Limits == nil || c.Logger == nil {
-		return nil, errors.New("authn: Config.DB, Seal, Users, Jobs, Mail, Texts, Tenants, GeoIP, Limits and Logger are required")
+		return nil, errors.New("authn: Config.DB, Seal, Users, Jobs, Mail, Texts, Mails, Tenants, GeoIP, Limits and Logger are required")
 	}
 	if c.Clock == nil {
 		c.Clock = time.Now
@@ -205,7 +214,7 @@ func New(c Config) (*Service, error) {
 		return nil, fmt.Errorf("authn: %w", err)
 	}
 	s := &Service{
-		db: c.DB, users: c.Users, jobs: c.Jobs, mail: c.Mail, texts: c.Texts, tenants: c.Tenants, geoIP: c.GeoIP, limits: c.Limits, paces: paces, clock: c.Clock, log: c.Logger,
+		db: c.DB, users: c.Users, jobs: c.Jobs, mail: c.Mail, texts: c.Texts, composer: c.Mails, tenants: c.Tenants, geoIP: c.GeoIP, limits: c.Limits, paces: paces, clock: c.Clock, log: c.Logger,
 		sessions: session.NewStore(c.DB, c.Clock),
 		recorder: eventlog.NewRecorder(c.DB),
 		tokens:   onetime.NewStore(c.DB, c.Seal, c.Clock),

@@ -102,6 +102,8 @@ const (
 
 	BrandingUpdated Type = "branding.updated"
 
+	MailTemplateUpdated Type = "mail_template.updated" // or taken back to the built-in text
+
 	WebhookSubscriptionCreated  Type = "webhook.subscription_created"
 	WebhookSubscriptionUpdated  Type = "webhook.subscription_updated"
 	WebhookSubscriptionEnabled  Type = "webhook.subscription_enabled"
@@ -150,7 +152,7 @@ var types = []Type{
 	TrustedIssuerCreated, TrustedIssuerUpdated, TrustedIssuerDeleted,
 	ScopeCreated, ScopeUpdated, ScopeDeleted,
 	TenantSettingsUpdated, TenantSigningKeyRotated, TenantSAMLCertificateRotated,
-	BrandingUpdated,
+	BrandingUpdated, MailTemplateUpdated,
 	WebhookSubscriptionCreated, WebhookSubscriptionUpdated, WebhookSubscriptionEnabled,
 	WebhookSubscriptionDisabled, WebhookSubscriptionDeleted, WebhookSubscriptionFailing,
 	WebhookSecretRotated, WebhookDeliveryDeadLettered, WebhookDeadLetterReplayed,
