@@ -64,7 +64,8 @@ const order = `
 	internal < identity/password, identity/password/breached, identity/external, identity/factor, identity/session, identity/onetime, identity/threat, identity/branding, identity/federation/relyingparty;
 	engine/authority, identity/password, identity/password/breached, identity/external, identity/factor, identity/session, identity/onetime, identity/threat < identity;
 	identity < identity/flow, identity/userimport, identity/scim, identity/incident;
-	identity/flow < identity/authn;
+	identity/branding < identity/mails;
+	identity/flow, identity/mails < identity/authn;
 	internal/text < identity/federation/claims;
 	internal/samlprotocol < identity/federation/serviceprovider;
 	identity/federation/claims, identity/federation/relyingparty, identity/federation/serviceprovider, identity/authn < identity/federation;
@@ -110,7 +111,7 @@ const order = `
 	identity/flow, api/web < api/flows;
 	identity/threat, api/web < api/threatfeeds;
 	reporting, api/web < api/reports;
-	identity/branding, api/web < api/branding;
+	identity/authn, api/web < api/branding;
 	api/inprocess, api/web, identity/branding < api/pages;
 	client, api/inprocess, api/web, identity/authn, identity/branding, identity/session < api/console;
 	api/openapi, webhooks < api/webhooks;

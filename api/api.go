@@ -111,6 +111,7 @@ type Authn interface {
 	people.Access
 	flows.Accounts
 	oauth2.Sessions
+	branding.Sender
 }
 
 // Engine answers checks and lists, and writes; [audit.Engine] implements it.
@@ -146,7 +147,7 @@ type Branding interface {
 
 // Config configures the interface. Engine, Resources, Tenants, Users,
 // Authn, Importer, Scopes, OAuth, Settings, Connections, SignIns, Webhooks,
-// SAMLKeys, SAML, SCIM, Audit, Incidents, Flows, Threats, Reports, Branding and CursorKey are required.
+// SAMLKeys, SAML, SCIM, Audit, Incidents, Flows, Threats, Reports, Branding, Mails and CursorKey are required.
 type Config struct {
 	Engine      Engine
 	Resources   resources.Store
@@ -169,6 +170,7 @@ type Config struct {
 	Threats     threatfeeds.Feeds
 	Reports     reports.Registry
 	Branding    Branding
+	Mails       branding.Mails
 
 	// ControlURL is the address of the control plane, as [controlplane.Config] has it. Default:
 	// there is none.
@@ -199,8 +201,8 @@ type Config struct {
 
 // New returns the handler of all hosts.
 func New(c Config) (http.Handler, error) {
-	if c.Engine == nil || c.Resources == nil || c.Assertions == nil || c.Users == nil || c.Authn == nil || c.Importer == nil || c.Scopes == nil || c.OAuth == (OAuth{}) || c.Settings == nil || c.Connections == nil || c.SignIns == nil || c.Webhooks == nil || c.SAMLKeys == nil || c.SAML == nil || c.SCIM == nil || c.Audit == nil || c.Incidents == nil || c.Flows == nil || c.Threats == nil || c.Reports == nil || c.Branding == nil || c.GeoIP == nil {
-		return nil, errors.New("api: Config.Engine, Resources, Users, Authn, Importer, Scopes, OAuth, Settings, Connections, SignIns, Webhooks, SAMLKeys, SAML, SCIM, Audit, Incidents, Flows, Threats, Reports, Branding and GeoIP are required")
+	if c.Engine == nil || c.Resources == nil || c.Assertions == nil || c.Users == nil || c.Authn == nil || c.Importer == nil || c.Scopes == nil || c.OAuth == (OAuth{}) || c.Settings == nil || c.Connections == nil || c.SignIns == nil || c.Webhooks == nil || c.SAMLKeys == nil || c.SAML == nil || c.SCIM == nil || c.Audit == nil || c.Incidents == nil || c.Flows == nil || c.Threats == nil || c.Reports == nil || c.Branding == nil || c.Mails == nil || c.GeoIP == nil {
+		return nil, errors.New("api: Config.Engine, Resources, Users, Authn, Importer, Scopes, OAuth, Settings, Connections, SignIns, Webhooks, SAMLKeys, SAML, SCIM, Audit, Incidents, Flows, Threats, Reports, Branding, Mails and GeoIP are required")
 	}
 	if c.ControlURL != "" && c.Organizations == nil {
 		return nil, errors.New("api: Config.Organizations is required with a ControlURL")
@@ -234,7 +236,7 @@ func New(c Config) (http.Handler, error) {
 	(&flows.Handlers{Registry: c.Flows, Accounts: c.Authn, Cursors: cursors}).Mount(routes, server.Fail)
 	(&threatfeeds.Handlers{Feeds: c.Threats, Cursors: cursors}).Mount(routes, server.Fail)
 	(&reports.Handlers{Registry: c.Reports, Cursors: cursors}).Mount(routes, server.Fail)
-	(&branding.Handlers{Registry: c.Branding}).Mount(routes, server.Fail)
+	(&branding.Handlers{Registry: c.Branding, Mails: c.Mails, Sender: c.Authn, Cursors: cursors}).Mount(routes, server.Fail)
 	(&oauth2.Handlers{
 		Grants: c.OAuth.Grants, Authorization: c.OAuth.Authorization, Tokens: c.OAuth.Tokens, Keys: c.OAuth.Keys, Clients: c.OAuth.Clients,
 		Describer: c.OAuth.Describer, Sessions: c.Authn, SAML: c.SAML, SignIns: c.SignIns, Brandings: c.Branding, Server: server,

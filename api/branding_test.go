@@ -9,6 +9,7 @@ import (
 	"image/color"
 	"image/png"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -225,4 +226,126 @@ func brandedPages(t *testing.T, w *world, c *client) {
 	other := w.tenant(t, c.name()+"-other")
 	equal(t, "another tenant", other.visit(t, "GET", "/branding/logo", nil, nil).status, 404)
 	equal(t, "another tenant", strings.Contains(other.visit(t, "GET", "/auth/sign-in", nil, nil).html, "/branding"), false)
+}
+
+// mailTemplates: a tenant replaces the text of a mail in a language, which users of that language get.
+func mailTemplates(t *testing.T, w *world, c *client) {
+	const list = "/api/v1/mail-templates"
+	const path = list + "/new_sign_in/de"
+	names := map[string]object{}
+	next := ""
+	for {
+		a := c.want(t, 200, "", "GET", list+"?limit=5"+next, nil)
+		for _, item := range a.list() {
+			names[item.(object)["mail"].(string)] = item.(object)
+		}
+		cursor, more := a.meta("next_cursor").(string)
+		if !more {
+			break
+		}
+		next = "&cursor=" + url.QueryEscape(cursor)
+	}
+	if len(names) < 15 || names["code"] != nil {
+		t.Errorf("%v", names)
+	}
+	equal(t, "variables", names["new_sign_in"]["variables"], any([]any{"tenant", "email", "name", "link", "device", "place", "at", "ip"}))
+	started := c.want(t, 200, "", "GET", path, nil).data()
+	builtIn := started["built_in"].(object)
+	equal(t, "not replaced", []any{started["subject"], started["body"]}, []any{nil, nil})
+	if !strings.Contains(builtIn["body"].(string), "\n\n{{link}}\n\n") || !strings.Contains(builtIn["subject"].(string), "{{tenant}}") {
+		t.Errorf("%v", builtIn)
+	}
+
+	own := object{"subject": "Neu bei {{tenant}}: {{device}}", "body": "Hallo {{name}} <b>.\n\n{{link}}\n\nVon {{ip}}.", "button": "Geräte"}
+	stored := c.want(t, 200, "", "PUT", path, own).data()
+	equal(t, "stored", []any{stored["subject"], stored["heading"], stored["button"]}, []any{own["subject"], nil, own["button"]})
+	equal(t, "read", any(c.want(t, 200, "", "GET", path, nil).data()), any(stored))
+	event := lastEvent(t, w, c, eventlog.MailTemplateUpdated)
+	equal(t, "event", []any{event["mail_template"].(object)["subject"], event["changes"].(object)["subject"]}, []any{own["subject"], []any{nil, own["subject"]}})
+	events := len(w.told(t, c, eventlog.MailTemplateUpdated))
+	c.want(t, 200, "", "PUT", path, own)
+	equal(t, "events of the same text", len(w.told(t, c, eventlog.MailTemplateUpdated)), events)
+
+	// A user of the language gets it, and another gets the built-in text.
+	c.want(t, 200, "", "PATCH", brandingPath, object{"display_name": "Acme", "colors": object{"light": object{"accent": "#0b5d3b"}}, "links": object{"privacy_url": "https://example.com/privacy"}})
+	c.setLogo(t, "", "image/png", logoOf(t, color.Black, 32, 32))
+	for _, user := range []struct{ email, locale, subject string }{{"ann@mails.example", "de", "Neu bei Acme: "}, {"bob@mails.example", "en", "New sign-in to your Acme account"}} {
+		member(t, c, user.email)
+		first := signIn(t, c, user.email, secret, "complete").data()["session_token"].(string)
+		c.with(first).want(t, 200, "", "PATCH", mePath+"/profile", object{"locale": user.locale, "name": "{{link}} Ann"})
+		c.with("").send(t, "POST", authPath+"/sign-in", http.Header{"User-Agent": {"Mozilla/5.0 (iPhone)"}, "Content-Type": {"application/json"}}, []byte(`{"email":"`+user.email+`","password":"`+secret+`"}`))
+		mail := w.mailbox.take(t, user.email, user.subject)
+		if user.locale == "de" && (!strings.Contains(mail.Text, "Hallo {{link}} Ann <b>.\n\nGeräte:\nhttps://") || !strings.Contains(mail.HTML, "Hallo {{link}} Ann &lt;b&gt;.")) {
+			t.Error(mail.Text)
+		}
+		for _, want := range []string{"background: #0b5d3b", `src="https://` + c.host + `/branding/logo?variant=light&amp;v=`, `href="https://example.com/privacy"`} {
+			if !strings.Contains(mail.HTML, want) {
+				t.Errorf("no %s in %s", want, mail.HTML)
+			}
+		}
+		equal(t, "sender", mail.FromName, "Acme")
+	}
+
+	// Previews.
+	shown := c.want(t, 200, "", "POST", path+"/preview", nil).data()
+	equal(t, "stored text", shown["subject"], any("Neu bei Acme: Computer"))
+	shown = c.want(t, 200, "", "POST", path+"/preview", object{"subject": "Draft {{at}}", "heading": "<script>"}).data()
+	if shown["subject"] != "Draft 2026-11-20 19:27 UTC" || !strings.Contains(shown["html"].(string), "<h1>&lt;script&gt;</h1>") || !strings.Contains(shown["text"].(string), "ann@example.com") {
+		t.Errorf("%v", shown)
+	}
+	equal(t, "the stored text", c.want(t, 200, "", "GET", path, nil).data()["subject"], own["subject"])
+
+	// A test mail goes to the user who asks for it.
+	ann := c.with(consoleToken(t, w, c, "ann@mails.example"))
+	ann.want(t, 202, "", "POST", path+"/test", nil)
+	if mail := w.mailbox.take(t, "ann@mails.example", "Neu bei Acme: Computer"); mail.To != "ann@mails.example" {
+		t.Errorf("%+v", mail)
+	}
+	for range 9 {
+		ann.want(t, 202, "", "POST", path+"/test", nil)
+	}
+	limited := ann.want(t, 429, "rate_limited", "POST", path+"/test", nil)
+	equal(t, "Retry-After", limited.header.Get("Retry-After") != "", true)
+	if _, err := w.db.Exec(t.Context(), `UPDATE users SET email_verified = FALSE WHERE email = 'ann@mails.example'`); err != nil {
+		t.Fatal(err)
+	}
+	ann.want(t, 409, "email_not_verified", "POST", path+"/test", nil)
+	c.want(t, 403, "user_required", "POST", path+"/test", nil)
+
+	// Refusals.
+	for _, form := range []object{
+		{}, {"subject": "two\r\nBcc: eve@example.com"}, {"subject": "{{inviter}}"}, {"subject": "{{{{tenant}}}}"}, {"subject": "{{.Tenant}}"}, {"subject": "{{link}}"},
+		{"body": "No link"}, {"body": "{{link}}\n\n{{link}}"}, {"body": "\u0000\n\n{{link}}"}, {"body": strings.Repeat("x", 5001)}, {"button": strings.Repeat("x", 81)}, {"heading": 1},
+	} {
+		c.want(t, 400, "validation_failed", "PUT", path, form)
+		if len(form) > 0 {
+			c.want(t, 400, "validation_failed", "POST", path+"/preview", form)
+		}
+	}
+	for _, unknown := range []string{"/code/de", "/nothing/de", "/new_sign_in/tlh"} {
+		c.want(t, 404, "mail_template_not_found", "GET", list+unknown, nil)
+		c.want(t, 404, "mail_template_not_found", "PUT", list+unknown, own)
+		c.want(t, 404, "mail_template_not_found", "DELETE", list+unknown, nil)
+		c.want(t, 404, "mail_template_not_found", "POST", list+unknown+"/preview", nil)
+		c.want(t, 404, "mail_template_not_found", "POST", list+unknown+"/test", nil)
+	}
+	c.want(t, 400, "validation_failed", "GET", list+"?limit=0", nil)
+	c.want(t, 400, "cursor_invalid", "GET", list+"?cursor=x", nil)
+
+	// The end.
+	c.want(t, 204, "", "DELETE", path, nil)
+	c.want(t, 204, "", "DELETE", path, nil)
+	equal(t, "built in", any(c.want(t, 200, "", "GET", path, nil).data()), any(started))
+	equal(t, "events", len(w.told(t, c, eventlog.MailTemplateUpdated)), events+1)
+}
+
+// consoleToken returns a token with the rights of an administrator, as the console has it, of a user.
+func consoleToken(t *testing.T, w *world, c *client, email string) string {
+	t.Helper()
+	group := c.want(t, 201, "", "POST", groupsPath, object{"slug": "designers", "name": "Designers", "scopes": []string{"settings:read", "settings:write"}}).data()["id"].(string)
+	found := c.want(t, 200, "", "GET", "/api/v1/users?email="+url.QueryEscape(email), nil).list()[0].(object)["id"].(string)
+	c.want(t, 201, "", "POST", groupsPath+"/"+group+"/members", object{"user_id": found})
+	p := newParty(t, c, object{"allowed_scopes": []any{"openid", "settings:read", "settings:write"}, "group_scopes": "all"})
+	p.session = signIn(t, c, email, secret, "complete").data()["session_token"].(string)
+	return p.exchange(t, p.code(t, url.Values{"scope": {"openid settings:read settings:write"}}), nil).body["access_token"].(string)
 }

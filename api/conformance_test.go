@@ -223,6 +223,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"a_trusted_issuer_is_created_changed_and_deleted":          trustedIssuers,
 	"a_branding_is_read_changed_and_served":                    brandings,
 	"pages_show_the_branding":                                  brandedPages,
+	"texts_of_mails_are_replaced_previewed_and_sent":           mailTemplates,
 	"a_breach_incident_is_opened_notified_and_closed":          breachIncidents,
 	"a_sign_in_flow_is_drafted_published_and_rolled_back":      signInFlowLife,
 	"invalid_sign_in_flows_are_refused":                        signInFlowForms,

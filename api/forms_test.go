@@ -162,7 +162,7 @@ func (w *world) household(t testing.TB, slug string) household {
 	report := c.want(t, 201, "", "POST", reportsPath, object{"name": "Sign-ins", "kind": "sign_ins_by_method"}).data()["id"].(string)
 	variables := strings.NewReplacer(
 		"{incident_id}", incident, "{feed_id}", strings.TrimPrefix(newFeed(t, c, "mail_domain", "log", "disposable.example"), threatsPath+"/"),
-		"{report_id}", report, "{run_id}", "run_none",
+		"{report_id}", report, "{run_id}", "run_none", "{mail}", "verify_email", "{language}", "de",
 		"{subscription_id}", subscription, "{delivery_id}", pingBy(t, c, subscription),
 		"https://billing.example.com", w.receiver.URL, "https://risk.example.com", w.receiver.URL, // nothing leaves the machine
 		"{type}", "document", "{external_id}", "q3", "{user_id}", ann, "{group_id}", group, "{application_id}", app["id"].(string),

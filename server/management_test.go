@@ -30,18 +30,18 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 type deployment struct {
 	*Server
 	t     *testing.T
-	mails mails
+	mails sentMails
 	mu    sync.Mutex
 	ahead time.Duration
 }
 
-// mails keeps the messages that were sent.
-type mails struct {
+// sentMails keeps the messages that were sent.
+type sentMails struct {
 	mu   sync.Mutex
 	sent []notify.Mail
 }
 
-func (m *mails) SendMail(_ context.Context, mail notify.Mail) error {
+func (m *sentMails) SendMail(_ context.Context, mail notify.Mail) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.sent = append(m.sent, mail)

@@ -14,6 +14,7 @@ import (
 	"stonetown/identity/federation/signin"
 	"stonetown/identity/flow"
 	"stonetown/identity/incident"
+	"stonetown/identity/mails"
 	"stonetown/identity/onetime"
 	"stonetown/identity/session"
 	"stonetown/identity/threat"
@@ -43,6 +44,7 @@ func migrations() []sqldb.Migrations {
 		incident.Migrations(),
 		flow.Migrations(),
 		branding.Migrations(),
+		mails.Migrations(),
 		session.Migrations(),
 		onetime.Migrations(),
 		factor.Migrations(),

@@ -39,6 +39,7 @@ import (
 	"stonetown/identity/federation/signin"
 	"stonetown/identity/flow"
 	"stonetown/identity/incident"
+	"stonetown/identity/mails"
 	"stonetown/identity/password/breached"
 	"stonetown/identity/scim"
 	"stonetown/identity/session"
@@ -187,6 +188,7 @@ type Server struct {
 	Threats       *threat.Feeds
 	Reports       *reporting.Registry
 	Branding      *branding.Registry
+	Mails         *mails.Composer
 	Management    *management.Service
 
 	BreachedPasswords breached.List
@@ -311,8 +313,9 @@ func (s *Server) compose(c Config) (err error) {
 		return err
 	}
 	s.Threats = threat.New(threat.Config{DB: s.DB, Jobs: s.Jobs, Outbound: c.Outbound, Changed: s.Users.ThreatFeedsChanged, Clock: c.Clock, Logger: c.Logger})
+	s.Mails = mails.New(mails.Config{DB: s.DB, Brandings: s.Branding, Clock: c.Clock})
 	s.Authn, err = authn.New(authn.Config{
-		DB: s.DB, Seal: sealer, Users: s.Users, Jobs: s.Jobs, Mail: c.Mail, Texts: c.Texts, Tenants: tenants{s.Organizations}, Flows: s.Flows,
+		DB: s.DB, Seal: sealer, Users: s.Users, Jobs: s.Jobs, Mail: c.Mail, Texts: c.Texts, Mails: s.Mails, Tenants: tenants{s.Organizations}, Flows: s.Flows,
 		GeoIP: c.GeoIP, Limits: limits, Threats: s.Threats, Clock: c.Clock, Pace: c.Pace, Logger: c.Logger,
 	})
 	if err != nil {
@@ -394,6 +397,7 @@ func (s *Server) compose(c Config) (err error) {
 		Threats:         s.Threats,
 		Reports:         s.Reports,
 		Branding:        s.Branding,
+		Mails:           s.Mails,
 		ControlURL:      c.ControlURL,
 		Organizations:   s.Management,
 		CursorKey:       c.MasterKey.Derive("cursors"),

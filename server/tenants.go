@@ -18,7 +18,7 @@ type tenants struct{ directory *controlplane.Directory }
 // AuthnTenant implements [authn.Tenants].
 func (t tenants) AuthnTenant(ctx context.Context, tenantID string) (authn.Tenant, error) {
 	found, err := t.directory.TenantByID(ctx, tenantID)
-	return authn.Tenant{ID: found.ID, Name: found.Name, BaseURL: found.BaseURL}, err
+	return authn.Tenant{ID: found.ID, Name: found.Name, BaseURL: found.BaseURL, Branding: found.Branding}, err
 }
 
 // OAuthTenant returns the tenant that package oauth issues tokens of.

@@ -2,11 +2,8 @@ package account
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"net/http"
-	"strconv"
-	"time"
 
 	"stonetown/api/people"
 	"stonetown/api/web"
@@ -51,7 +48,7 @@ func translate(err error) *web.Error {
 		}
 		return &web.Error{Status: http.StatusBadRequest, Code: code, Message: wrong.Error(), Details: web.Details{"attempts_left": wrong.Left}}
 	case errors.As(err, &slow):
-		return slowDown(slow.RetryAfter)
+		return web.SlowDown(slow.RetryAfter)
 	case errors.Is(err, authn.ErrCredentials):
 		return &web.Error{Status: http.StatusUnauthorized, Code: "invalid_credentials", Message: authn.ErrCredentials.Error()}
 	case errors.Is(err, authn.ErrDisabled):
@@ -103,16 +100,6 @@ func deniedByFlow(message string) *web.Error {
 		e.Details["flow_message"] = message
 	}
 	return e
-}
-
-// slowDown returns the response to an attempt that exceeds a limit.
-func slowDown(after time.Duration) *web.Error {
-	seconds := max(1, int((after+time.Second-1)/time.Second))
-	return &web.Error{
-		Status: http.StatusTooManyRequests, Code: "rate_limited", Message: fmt.Sprintf("too many attempts; try again in %d seconds", seconds),
-		Details: web.Details{"limit": 1, "window_s": seconds, "family": "account"},
-		Header:  http.Header{"Retry-After": {strconv.Itoa(seconds)}},
-	}
 }
 
 var _ Tokens = (*token.Service)(nil)

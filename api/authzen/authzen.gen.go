@@ -241,6 +241,12 @@ type IncidentInPath = string
 // KindInPath defines model for KindInPath.
 type KindInPath = string
 
+// MailInPath defines model for MailInPath.
+type MailInPath = string
+
+// MailLanguageInPath defines model for MailLanguageInPath.
+type MailLanguageInPath = string
+
 // NameInPath defines model for NameInPath.
 type NameInPath = string
 

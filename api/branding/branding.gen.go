@@ -13,6 +13,7 @@ import (
 
 	"stonetown/api/web"
 	"stonetown/identity/branding"
+	"stonetown/identity/mails"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gorilla/mux"
@@ -96,6 +97,63 @@ type ExternalID = string
 // Immutable Cannot be changed; its presence is refused with `immutable_field`.
 type Immutable = interface{}
 
+// ListMeta defines model for ListMeta.
+type ListMeta struct {
+	Limit int `json:"limit"`
+
+	// NextCursor Null ends the list.
+	NextCursor *string `json:"next_cursor"`
+	RequestID  string  `json:"request_id"`
+}
+
+// MailPreview defines model for MailPreview.
+type MailPreview struct {
+	Data struct {
+		HTML    string `json:"html"`
+		Subject string `json:"subject"`
+		Text    string `json:"text"`
+	} `json:"data"`
+	Meta Meta `json:"meta"`
+}
+
+// MailTemplateDetail defines model for MailTemplateDetail.
+type MailTemplateDetail = mails.DetailDocument
+
+// MailTemplateInput defines model for MailTemplateInput.
+type MailTemplateInput struct {
+	// Body Paragraphs, separated by blank lines, of at most 5,000 bytes.
+	Body string `json:"body,omitempty"`
+
+	// Button One line of at most 80 bytes.
+	Button string `json:"button,omitempty"`
+
+	// Heading One line of at most 200 bytes; absent: the subject.
+	Heading string `json:"heading,omitempty"`
+
+	// Subject One line of at most 200 bytes.
+	Subject string `json:"subject,omitempty"`
+}
+
+// MailTemplateItem defines model for MailTemplateItem.
+type MailTemplateItem struct {
+	// Languages Those with a text of the tenant.
+	Languages []string `json:"languages"`
+	Mail      string   `json:"mail"`
+	Variables []string `json:"variables"`
+}
+
+// MailTemplateList defines model for MailTemplateList.
+type MailTemplateList struct {
+	Data []MailTemplateItem `json:"data"`
+	Meta ListMeta           `json:"meta"`
+}
+
+// MailTemplateRead defines model for MailTemplateRead.
+type MailTemplateRead struct {
+	Data MailTemplateDetail `json:"data"`
+	Meta Meta               `json:"meta"`
+}
+
 // Meta defines model for Meta.
 type Meta struct {
 	RequestID string `json:"request_id"`
@@ -118,6 +176,9 @@ type ConnectionInPath = string
 
 // ConnectionSlugInPath defines model for ConnectionSlugInPath.
 type ConnectionSlugInPath = string
+
+// Cursor defines model for Cursor.
+type Cursor = string
 
 // DeadLetterInPath defines model for DeadLetterInPath.
 type DeadLetterInPath = string
@@ -154,6 +215,15 @@ type IncidentInPath = string
 
 // KindInPath defines model for KindInPath.
 type KindInPath = string
+
+// Limit defines model for Limit.
+type Limit = int
+
+// MailInPath defines model for MailInPath.
+type MailInPath = string
+
+// MailLanguageInPath defines model for MailLanguageInPath.
+type MailLanguageInPath = string
 
 // NameInPath defines model for NameInPath.
 type NameInPath = string
@@ -266,8 +336,47 @@ type PutBrandingLogoParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// ListMailTemplatesParams defines parameters for ListMailTemplates.
+type ListMailTemplatesParams struct {
+	// Cursor Opaque; `meta.next_cursor` of the page before.
+	Cursor Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// DeleteMailTemplateParams defines parameters for DeleteMailTemplate.
+type DeleteMailTemplateParams struct {
+	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
+	// the same key gets the first one's response, with `Idempotent-Replayed`.
+	// 1 to 255 visible ASCII characters, such as a UUID.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// PutMailTemplateParams defines parameters for PutMailTemplate.
+type PutMailTemplateParams struct {
+	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
+	// the same key gets the first one's response, with `Idempotent-Replayed`.
+	// 1 to 255 visible ASCII characters, such as a UUID.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// SendTestMailParams defines parameters for SendTestMail.
+type SendTestMailParams struct {
+	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
+	// the same key gets the first one's response, with `Idempotent-Replayed`.
+	// 1 to 255 visible ASCII characters, such as a UUID.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // PatchBrandingJSONRequestBody defines body for PatchBranding for application/json ContentType.
 type PatchBrandingJSONRequestBody = BrandingPatch
+
+// PutMailTemplateJSONRequestBody defines body for PutMailTemplate for application/json ContentType.
+type PutMailTemplateJSONRequestBody = MailTemplateInput
+
+// PreviewMailTemplateJSONRequestBody defines body for PreviewMailTemplate for application/json ContentType.
+type PreviewMailTemplateJSONRequestBody = MailTemplateInput
 
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
@@ -283,6 +392,24 @@ type ServerInterface interface {
 	// PutBrandingLogo Set the logo of the tenant
 	// (PUT /api/v1/branding/logo)
 	PutBrandingLogo(w http.ResponseWriter, r *http.Request, params PutBrandingLogoParams)
+	// ListMailTemplates List the mails to users, by name
+	// (GET /api/v1/mail-templates)
+	ListMailTemplates(w http.ResponseWriter, r *http.Request, params ListMailTemplatesParams)
+	// DeleteMailTemplate Take the text of a mail in a language back to the built-in one
+	// (DELETE /api/v1/mail-templates/{mail}/{language})
+	DeleteMailTemplate(w http.ResponseWriter, r *http.Request, mail MailInPath, language MailLanguageInPath, params DeleteMailTemplateParams)
+	// GetMailTemplate Read the text of a mail in a language
+	// (GET /api/v1/mail-templates/{mail}/{language})
+	GetMailTemplate(w http.ResponseWriter, r *http.Request, mail MailInPath, language MailLanguageInPath)
+	// PutMailTemplate Replace the text of a mail in a language
+	// (PUT /api/v1/mail-templates/{mail}/{language})
+	PutMailTemplate(w http.ResponseWriter, r *http.Request, mail MailInPath, language MailLanguageInPath, params PutMailTemplateParams)
+	// PreviewMailTemplate Show a mail with sample values
+	// (POST /api/v1/mail-templates/{mail}/{language}/preview)
+	PreviewMailTemplate(w http.ResponseWriter, r *http.Request, mail MailInPath, language MailLanguageInPath)
+	// SendTestMail Send a mail with sample values to the caller
+	// (POST /api/v1/mail-templates/{mail}/{language}/test)
+	SendTestMail(w http.ResponseWriter, r *http.Request, mail MailInPath, language MailLanguageInPath, params SendTestMailParams)
 }
 
 // ServerInterfaceWrapper converts contexts to parameters.
@@ -457,6 +584,299 @@ func (siw *ServerInterfaceWrapper) PutBrandingLogo(w http.ResponseWriter, r *htt
 	handler.ServeHTTP(w, r)
 }
 
+// ListMailTemplates operation middleware
+func (siw *ServerInterfaceWrapper) ListMailTemplates(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListMailTemplatesParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListMailTemplates(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// DeleteMailTemplate operation middleware
+func (siw *ServerInterfaceWrapper) DeleteMailTemplate(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "mail" -------------
+	var mail MailInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "mail", mux.Vars(r)["mail"], &mail, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "mail", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "language" -------------
+	var language MailLanguageInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "language", mux.Vars(r)["language"], &language, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "language", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params DeleteMailTemplateParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.DeleteMailTemplate(w, r, mail, language, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetMailTemplate operation middleware
+func (siw *ServerInterfaceWrapper) GetMailTemplate(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "mail" -------------
+	var mail MailInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "mail", mux.Vars(r)["mail"], &mail, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "mail", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "language" -------------
+	var language MailLanguageInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "language", mux.Vars(r)["language"], &language, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "language", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetMailTemplate(w, r, mail, language)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// PutMailTemplate operation middleware
+func (siw *ServerInterfaceWrapper) PutMailTemplate(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "mail" -------------
+	var mail MailInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "mail", mux.Vars(r)["mail"], &mail, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "mail", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "language" -------------
+	var language MailLanguageInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "language", mux.Vars(r)["language"], &language, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "language", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params PutMailTemplateParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.PutMailTemplate(w, r, mail, language, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// PreviewMailTemplate operation middleware
+func (siw *ServerInterfaceWrapper) PreviewMailTemplate(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "mail" -------------
+	var mail MailInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "mail", mux.Vars(r)["mail"], &mail, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "mail", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "language" -------------
+	var language MailLanguageInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "language", mux.Vars(r)["language"], &language, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "language", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.PreviewMailTemplate(w, r, mail, language)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// SendTestMail operation middleware
+func (siw *ServerInterfaceWrapper) SendTestMail(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "mail" -------------
+	var mail MailInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "mail", mux.Vars(r)["mail"], &mail, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "mail", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "language" -------------
+	var language MailLanguageInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "language", mux.Vars(r)["language"], &language, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "language", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params SendTestMailParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.SendTestMail(w, r, mail, language, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 type UnescapedCookieParamError struct {
 	ParamName string
 	Err       error
@@ -578,6 +998,18 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 
 	r.HandleFunc(options.BaseURL+"/api/v1/branding/logo", wrapper.PutBrandingLogo).Methods(http.MethodPut)
 
+	r.HandleFunc(options.BaseURL+"/api/v1/mail-templates", wrapper.ListMailTemplates).Methods(http.MethodGet)
+
+	r.HandleFunc(options.BaseURL+"/api/v1/mail-templates/{mail}/{language}", wrapper.DeleteMailTemplate).Methods(http.MethodDelete)
+
+	r.HandleFunc(options.BaseURL+"/api/v1/mail-templates/{mail}/{language}", wrapper.GetMailTemplate).Methods(http.MethodGet)
+
+	r.HandleFunc(options.BaseURL+"/api/v1/mail-templates/{mail}/{language}", wrapper.PutMailTemplate).Methods(http.MethodPut)
+
+	r.HandleFunc(options.BaseURL+"/api/v1/mail-templates/{mail}/{language}/preview", wrapper.PreviewMailTemplate).Methods(http.MethodPost)
+
+	r.HandleFunc(options.BaseURL+"/api/v1/mail-templates/{mail}/{language}/test", wrapper.SendTestMail).Methods(http.MethodPost)
+
 	return r
 }
 
@@ -654,6 +1086,124 @@ func (response PutBrandingLogo200JSONResponse) VisitPutBrandingLogoResponse(w ht
 	return web.WriteJSON(w, 200, response.Body)
 }
 
+type ListMailTemplatesRequestObject struct {
+	Params ListMailTemplatesParams
+}
+
+// ListMailTemplatesResponseObject is one of the successful responses.
+type ListMailTemplatesResponseObject interface {
+	VisitListMailTemplatesResponse(w http.ResponseWriter) error
+}
+
+type ListMailTemplates200JSONResponse struct {
+	Body MailTemplateList
+}
+
+func (response ListMailTemplates200JSONResponse) VisitListMailTemplatesResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
+type DeleteMailTemplateRequestObject struct {
+	Mail     MailInPath
+	Language MailLanguageInPath
+	Params   DeleteMailTemplateParams
+}
+
+// DeleteMailTemplateResponseObject is one of the successful responses.
+type DeleteMailTemplateResponseObject interface {
+	VisitDeleteMailTemplateResponse(w http.ResponseWriter) error
+}
+
+type DeleteMailTemplate204Response struct {
+}
+
+func (response DeleteMailTemplate204Response) VisitDeleteMailTemplateResponse(w http.ResponseWriter) error {
+
+	w.WriteHeader(204)
+	return nil
+}
+
+type GetMailTemplateRequestObject struct {
+	Mail     MailInPath
+	Language MailLanguageInPath
+}
+
+// GetMailTemplateResponseObject is one of the successful responses.
+type GetMailTemplateResponseObject interface {
+	VisitGetMailTemplateResponse(w http.ResponseWriter) error
+}
+
+type GetMailTemplate200JSONResponse struct {
+	Body MailTemplateRead
+}
+
+func (response GetMailTemplate200JSONResponse) VisitGetMailTemplateResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
+type PutMailTemplateRequestObject struct {
+	Mail     MailInPath
+	Language MailLanguageInPath
+	Params   PutMailTemplateParams
+	Body     *PutMailTemplateJSONRequestBody
+}
+
+// PutMailTemplateResponseObject is one of the successful responses.
+type PutMailTemplateResponseObject interface {
+	VisitPutMailTemplateResponse(w http.ResponseWriter) error
+}
+
+type PutMailTemplate200JSONResponse struct {
+	Body MailTemplateRead
+}
+
+func (response PutMailTemplate200JSONResponse) VisitPutMailTemplateResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
+type PreviewMailTemplateRequestObject struct {
+	Mail     MailInPath
+	Language MailLanguageInPath
+	Body     *PreviewMailTemplateJSONRequestBody
+}
+
+// PreviewMailTemplateResponseObject is one of the successful responses.
+type PreviewMailTemplateResponseObject interface {
+	VisitPreviewMailTemplateResponse(w http.ResponseWriter) error
+}
+
+type PreviewMailTemplate200JSONResponse struct {
+	Body MailPreview
+}
+
+func (response PreviewMailTemplate200JSONResponse) VisitPreviewMailTemplateResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
+}
+
+type SendTestMailRequestObject struct {
+	Mail     MailInPath
+	Language MailLanguageInPath
+	Params   SendTestMailParams
+}
+
+// SendTestMailResponseObject is one of the successful responses.
+type SendTestMailResponseObject interface {
+	VisitSendTestMailResponse(w http.ResponseWriter) error
+}
+
+type SendTestMail202Response struct {
+}
+
+func (response SendTestMail202Response) VisitSendTestMailResponse(w http.ResponseWriter) error {
+
+	w.WriteHeader(202)
+	return nil
+}
+
 // StrictServerInterface has one method per operation.
 type StrictServerInterface interface {
 	// GetBranding Read the branding of the tenant
@@ -668,6 +1218,24 @@ type StrictServerInterface interface {
 	// PutBrandingLogo Set the logo of the tenant
 	// (PUT /api/v1/branding/logo)
 	PutBrandingLogo(ctx context.Context, request PutBrandingLogoRequestObject) (PutBrandingLogoResponseObject, error)
+	// ListMailTemplates List the mails to users, by name
+	// (GET /api/v1/mail-templates)
+	ListMailTemplates(ctx context.Context, request ListMailTemplatesRequestObject) (ListMailTemplatesResponseObject, error)
+	// DeleteMailTemplate Take the text of a mail in a language back to the built-in one
+	// (DELETE /api/v1/mail-templates/{mail}/{language})
+	DeleteMailTemplate(ctx context.Context, request DeleteMailTemplateRequestObject) (DeleteMailTemplateResponseObject, error)
+	// GetMailTemplate Read the text of a mail in a language
+	// (GET /api/v1/mail-templates/{mail}/{language})
+	GetMailTemplate(ctx context.Context, request GetMailTemplateRequestObject) (GetMailTemplateResponseObject, error)
+	// PutMailTemplate Replace the text of a mail in a language
+	// (PUT /api/v1/mail-templates/{mail}/{language})
+	PutMailTemplate(ctx context.Context, request PutMailTemplateRequestObject) (PutMailTemplateResponseObject, error)
+	// PreviewMailTemplate Show a mail with sample values
+	// (POST /api/v1/mail-templates/{mail}/{language}/preview)
+	PreviewMailTemplate(ctx context.Context, request PreviewMailTemplateRequestObject) (PreviewMailTemplateResponseObject, error)
+	// SendTestMail Send a mail with sample values to the caller
+	// (POST /api/v1/mail-templates/{mail}/{language}/test)
+	SendTestMail(ctx context.Context, request SendTestMailRequestObject) (SendTestMailResponseObject, error)
 }
 
 // strictHandler decodes a request, calls the operation and writes its response.
@@ -729,6 +1297,98 @@ func (sh *strictHandler) PutBrandingLogo(w http.ResponseWriter, r *http.Request,
 	response, err := sh.ssi.PutBrandingLogo(r.Context(), request)
 	if err == nil {
 		err = response.VisitPutBrandingLogoResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) ListMailTemplates(w http.ResponseWriter, r *http.Request, params ListMailTemplatesParams) {
+	var request ListMailTemplatesRequestObject
+	request.Params = params
+	response, err := sh.ssi.ListMailTemplates(r.Context(), request)
+	if err == nil {
+		err = response.VisitListMailTemplatesResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) DeleteMailTemplate(w http.ResponseWriter, r *http.Request, mail MailInPath, language MailLanguageInPath, params DeleteMailTemplateParams) {
+	var request DeleteMailTemplateRequestObject
+	request.Mail = mail
+	request.Language = language
+	request.Params = params
+	response, err := sh.ssi.DeleteMailTemplate(r.Context(), request)
+	if err == nil {
+		err = response.VisitDeleteMailTemplateResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) GetMailTemplate(w http.ResponseWriter, r *http.Request, mail MailInPath, language MailLanguageInPath) {
+	var request GetMailTemplateRequestObject
+	request.Mail = mail
+	request.Language = language
+	response, err := sh.ssi.GetMailTemplate(r.Context(), request)
+	if err == nil {
+		err = response.VisitGetMailTemplateResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) PutMailTemplate(w http.ResponseWriter, r *http.Request, mail MailInPath, language MailLanguageInPath, params PutMailTemplateParams) {
+	var request PutMailTemplateRequestObject
+	request.Mail = mail
+	request.Language = language
+	request.Params = params
+	var body PutMailTemplateJSONRequestBody
+	if err := web.DecodeJSON(w, r, &body); err != nil {
+		sh.fail(w, r, err)
+		return
+	}
+	request.Body = &body
+	response, err := sh.ssi.PutMailTemplate(r.Context(), request)
+	if err == nil {
+		err = response.VisitPutMailTemplateResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) PreviewMailTemplate(w http.ResponseWriter, r *http.Request, mail MailInPath, language MailLanguageInPath) {
+	var request PreviewMailTemplateRequestObject
+	request.Mail = mail
+	request.Language = language
+	var body PreviewMailTemplateJSONRequestBody
+	if err := web.DecodeOptionalJSON(w, r, &body); err != nil {
+		sh.fail(w, r, err)
+		return
+	}
+	request.Body = &body
+	response, err := sh.ssi.PreviewMailTemplate(r.Context(), request)
+	if err == nil {
+		err = response.VisitPreviewMailTemplateResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) SendTestMail(w http.ResponseWriter, r *http.Request, mail MailInPath, language MailLanguageInPath, params SendTestMailParams) {
+	var request SendTestMailRequestObject
+	request.Mail = mail
+	request.Language = language
+	request.Params = params
+	response, err := sh.ssi.SendTestMail(r.Context(), request)
+	if err == nil {
+		err = response.VisitSendTestMailResponse(w)
 	}
 	if err != nil {
 		sh.fail(w, r, err)

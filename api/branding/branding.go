@@ -1,4 +1,4 @@
-// Package branding has the operations on the look of a tenant.
+// Package branding has the operations on the look of a tenant and the texts of its mails.
 package branding
 
 import (
@@ -9,7 +9,10 @@ import (
 	"github.com/gorilla/mux"
 
 	"stonetown/api/web"
+	"stonetown/identity"
+	"stonetown/identity/authn"
 	"stonetown/identity/branding"
+	"stonetown/identity/mails"
 )
 
 // Registry is the part of [branding.Registry] that the operations use.
@@ -23,6 +26,9 @@ type Registry interface {
 // Handlers implements the operations. It is safe for concurrent use.
 type Handlers struct {
 	Registry Registry
+	Mails    Mails
+	Sender   Sender
+	Cursors  *web.Cursors
 }
 
 var _ StrictServerInterface = (*Handlers)(nil)
@@ -43,6 +49,25 @@ func translate(err error) *web.Error {
 			v.Add(f.Field, f.Code, f.Message)
 		}
 		return web.ValidationFailed(v.Faults...)
+	}
+	var text *mails.InvalidError
+	if errors.As(err, &text) {
+		var v web.Validation
+		for _, f := range text.Faults {
+			v.Add(f.Field, f.Code, f.Message)
+		}
+		return web.ValidationFailed(v.Faults...)
+	}
+	var slow *authn.SlowDownError
+	switch {
+	case errors.As(err, &slow):
+		return web.SlowDown(slow.RetryAfter)
+	case errors.Is(err, authn.ErrUnverified):
+		return &web.Error{Status: http.StatusConflict, Code: "email_not_verified", Message: "test mails are sent to verified addresses only"}
+	case errors.Is(err, errNoMail):
+		return &web.Error{Status: http.StatusNotFound, Code: "mail_template_not_found", Message: errNoMail.Error()}
+	case errors.Is(err, errNoUser), errors.Is(err, identity.ErrUserNotFound):
+		return &web.Error{Status: http.StatusForbidden, Code: "user_required", Message: errNoUser.Error()}
 	}
 	var picture *branding.PictureError
 	if errors.As(err, &picture) {

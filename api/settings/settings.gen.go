@@ -310,6 +310,12 @@ type KindInPath = string
 // Limit defines model for Limit.
 type Limit = int
 
+// MailInPath defines model for MailInPath.
+type MailInPath = string
+
+// MailLanguageInPath defines model for MailLanguageInPath.
+type MailLanguageInPath = string
+
 // NameInPath defines model for NameInPath.
 type NameInPath = string
 

@@ -71,3 +71,13 @@ func (s *Server) limit(ctx context.Context, res *response, c ratelimit.Counted, 
 
 // seconds rounds up.
 func seconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }
+
+// SlowDown returns the response to an attempt that exceeds a limit on one account.
+func SlowDown(after time.Duration) *Error {
+	seconds := max(1, int((after+time.Second-1)/time.Second))
+	return &Error{
+		Status: http.StatusTooManyRequests, Code: "rate_limited", Message: fmt.Sprintf("too many attempts; try again in %d seconds", seconds),
+		Details: Details{"limit": 1, "window_s": seconds, "family": "account"},
+		Header:  http.Header{"Retry-After": {strconv.Itoa(seconds)}},
+	}
+}

@@ -20,7 +20,7 @@ var moved = []string{
 	"breach_affected_users", "breach_incidents", "breach_notifications", "client_assertions", "codes", "credentials",
 	"dead_jobs", "device_codes", "dpop_proofs", "email_changes", "ended_sessions", "event_heads", "event_readers", "events",
 	"external_identities", "external_ids", "external_sessions", "factors", "federation_assertions", "federation_connections",
-	"federation_domains", "federation_tests", "grants", "idempotency_keys", "identity_settings", "jobs", "known_devices",
+	"federation_domains", "federation_tests", "grants", "idempotency_keys", "identity_settings", "jobs", "known_devices", "mail_templates",
 	"oauth_settings", "onetime_tokens", "refresh_tokens", "relation_tuple_history", "relation_tuples",
 	"report_chunks", "report_mails", "report_runs", "reports", "resource_attributes",
 	"retired_clients", "revocations", "saml_keys", "saml_logouts", "scopes", "sessions", "sign_in_flow_drafts", "sign_in_flow_secrets",

@@ -26,6 +26,7 @@ import (
 	"stonetown/identity/external"
 	"stonetown/identity/factor"
 	"stonetown/identity/flow"
+	"stonetown/identity/mails"
 	"stonetown/identity/onetime"
 	"stonetown/identity/session"
 	"stonetown/internal/eventlog"
@@ -58,6 +59,8 @@ var (
 	ErrSignUpClosed = errors.New("sign-up is closed")
 	// ErrVerified is returned if the address is already verified.
 	ErrVerified = errors.New("the address is already verified")
+	// ErrUnverified is returned for a mail that goes to verified addresses only.
+	ErrUnverified = errors.New("the address is not verified")
 	// ErrCurrent is returned for ending the session of the request itself.
 	ErrCurrent = errors.New("the session is the current one")
 	// ErrChangeNotFound is returned for an unknown or expired change of address.
@@ -116,7 +119,11 @@ type Tenant struct {
 	ID      string
 	Name    string
 	BaseURL string // of the hosted pages; the origin of passkeys
+	// Branding is the mark of its branding; empty: it has none.
+	Branding string
 }
+
+func (t Tenant) mails() mails.Tenant { return mails.Tenant(t) }
 
 // Device is the device of a sign-in.
 type Device struct {
@@ -135,6 +142,7 @@ type Config struct {
 	Jobs    *jobs.Queue
 	Mail    notify.Mailer // [notify.None] sends nothing
 	Texts   notify.Texter // [notify.None] sends nothing
+	Mails   *mails.Composer
 	Tenants Tenants
 	Flows   Flows
 	// GeoIP locates the addresses in mails about new devices; [geo.None] knows no location.
@@ -188,6 +196,7 @@ type Service struct {
 	recorder    *eventlog.Recorder
 	mail        notify.Mailer
 	texts       notify.Texter
+	composer    *mails.Composer
 	tenants     Tenants
 	flows       Flows
 	geoIP       geo.Locator
@@ -203,9 +212,9 @@ type Service struct {
 
 // New returns a service. Its tables are [Migrations] and those of the packages beside it.
 func New(c Config) (*Service, error) {
-	if c.DB == nil || c.Seal == nil || c.Users == nil || c.Jobs == nil || c.Mail == nil || c.Texts == nil ||
+	if c.DB == nil || c.Seal == nil || c.Users == nil || c.Jobs == nil || c.Mail == nil || c.Texts == nil || c.Mails == nil ||
 		c.Tenants == nil || c.Flows == nil || c.GeoIP == nil || c.Limits == nil || c.Threats == nil || c.Logger == nil {
-		return nil, errors.New("authn: Config.DB, Seal, Users, Jobs, Mail, Texts, Tenants, Flows, GeoIP, Limits, Threats and Logger are required")
+		return nil, errors.New("authn: Config.DB, Seal, Users, Jobs, Mail, Texts, Mails, Tenants, Flows, GeoIP, Limits, Threats and Logger are required")
 	}
 	if c.Clock == nil {
 		c.Clock = time.Now
@@ -218,7 +227,7 @@ func New(c Config) (*Service, error) {
 		return nil, fmt.Errorf("authn: %w", err)
 	}
 	s := &Service{
-		db: c.DB, users: c.Users, jobs: c.Jobs, mail: c.Mail, texts: c.Texts, tenants: c.Tenants, flows: c.Flows, geoIP: c.GeoIP, limits: c.Limits, threats: c.Threats, paces: paces, clock: c.Clock, log: c.Logger,
+		db: c.DB, users: c.Users, jobs: c.Jobs, mail: c.Mail, texts: c.Texts, composer: c.Mails, tenants: c.Tenants, flows: c.Flows, geoIP: c.GeoIP, limits: c.Limits, threats: c.Threats, paces: paces, clock: c.Clock, log: c.Logger,
 		sessions: session.NewStore(c.DB, c.Clock),
 		recorder: eventlog.NewRecorder(c.DB),
 		tokens:   onetime.NewStore(c.DB, c.Seal, c.Clock),

@@ -20,6 +20,7 @@ const (
 	jobChangeMail    = "mail.change"
 	jobNotice        = "mail.notice"
 	jobSignInMail    = "mail.sign_in"
+	jobTestMail      = "mail.test"
 )
 
 // register registers the handlers of the jobs.
@@ -33,6 +34,7 @@ func (s *Service) register(q *jobs.Queue) {
 		jobChangeMail:    handler(s.sendChange),
 		jobNotice:        handler(s.sendNotice),
 		jobSignInMail:    handler(s.sendSignIn),
+		jobTestMail:      handler(s.sendTest),
 	} {
 		q.Register(jobs.Kind{Name: name, Handle: handle})
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"stonetown/identity"
+	"stonetown/identity/mails"
 	"stonetown/identity/onetime"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/jobs"
@@ -46,6 +47,12 @@ type (
 		DeviceKind string    `json:"device_kind"`
 		IP         string    `json:"ip"`
 		At         time.Time `json:"at"`
+	}
+	// testMail is a mail with sample values, for an administrator.
+	testMail struct {
+		UserID   string `json:"user_id"`
+		Mail     string `json:"mail"`
+		Language string `json:"language"`
 	}
 	sms struct {
 		UserID string `json:"user_id"`
@@ -118,7 +125,7 @@ func (s *Service) sendChange(ctx context.Context, job jobs.Job, m changeMail) er
 	owner, err := s.users.UserByEmail(ctx, job.TenantID, m.Email)
 	switch {
 	case err == nil && owner.ID != u.ID:
-		return s.send(ctx, job.TenantID, owner, "address_wanted", mailData{Link: "/account"})
+		return s.send(ctx, job.TenantID, owner, "address_wanted", mails.Data{Link: "/account"})
 	case err != nil && !errors.Is(err, identity.ErrUserNotFound):
 		return err
 	}
@@ -141,7 +148,7 @@ func (s *Service) sendNotice(ctx context.Context, job jobs.Job, n notice) error 
 	if n.What == passwordBreached {
 		link = "/account/password"
 	}
-	return s.send(ctx, job.TenantID, u, n.What, mailData{Link: link})
+	return s.send(ctx, job.TenantID, u, n.What, mails.Data{Link: link})
 }
 
 // signInMailLimit bounds the mails about new devices to one user. A client can send a
@@ -161,7 +168,7 @@ func (s *Service) sendSignIn(ctx context.Context, job jobs.Job, m signInMail) er
 		}
 	}
 	place := s.geoIP.Find(m.IP)
-	return s.send(ctx, job.TenantID, u, "new_sign_in", mailData{
+	return s.send(ctx, job.TenantID, u, "new_sign_in", mails.Data{
 		Link: "/account/sessions", Device: m.DeviceKind, IP: m.IP, At: m.At.UTC().Format("2006-01-02 15:04 UTC"),
 		Place: strings.Join(slices.DeleteFunc([]string{place.City, place.Country}, func(s string) bool { return s == "" }), ", "),
 	})
@@ -175,26 +182,29 @@ func (s *Service) sendLink(ctx context.Context, u identity.User, to, name, path,
 	if err != nil {
 		return err
 	}
-	u.Email = to
+	u.Email, u.EmailVerified = to, u.EmailVerified && to == u.Email
 	link := path + "?token=" + url.QueryEscape(token)
 	if next != "" {
 		link += "&next=" + url.QueryEscape(next)
 	}
-	return s.send(ctx, u.TenantID, u, name, mailData{Link: link, Count: int(n.For / time.Hour)})
+	return s.send(ctx, u.TenantID, u, name, mails.Data{Link: link, Count: int(n.For / time.Hour)})
 }
 
-// send sends a mail to a user.
-func (s *Service) send(ctx context.Context, tenantID string, u identity.User, name string, data mailData) error {
+// send sends a mail to a user. The name of a user is used only if the mail goes to an address that is
+// verified: anybody can sign up with the address of another and a name of their choice.
+func (s *Service) send(ctx context.Context, tenantID string, u identity.User, name string, data mails.Data) error {
 	t, err := s.tenants.AuthnTenant(ctx, tenantID)
 	if err != nil {
 		return err
 	}
-	data.Tenant, data.Email, data.Link = t.Name, u.Email, t.BaseURL+data.Link
-	mail, err := compose(u.Locale, name, data)
+	data.Email, data.Link = u.Email, t.BaseURL+data.Link
+	if u.EmailVerified {
+		data.Name = u.Name
+	}
+	mail, err := s.composer.Mail(ctx, t.mails(), u.Locale, name, data)
 	if err != nil {
 		return err
 	}
-	mail.FromName, mail.To = t.Name, u.Email
 	return s.mail.SendMail(ctx, mail)
 }
 
@@ -205,7 +215,7 @@ func (s *Service) SendAnnouncement(ctx context.Context, tenantID, userID, subjec
 	if err != nil {
 		return err
 	}
-	return s.send(ctx, tenantID, u, announcement, mailData{Link: "/account", Subject: subject, Message: message})
+	return s.send(ctx, tenantID, u, mails.Announcement, mails.Data{Link: "/account", Subject: subject, Message: message})
 }
 
 // SendReport notifies a user of a run of a report: at which time, the number of its rows, and other
@@ -215,8 +225,8 @@ func (s *Service) SendReport(ctx context.Context, tenantID, userID, report strin
 	if err != nil {
 		return err
 	}
-	return s.send(ctx, tenantID, u, "report", mailData{
-		Link: path, Report: report, At: at.UTC().Format("2006-01-02 15:04 UTC"), Count: rows, Message: strings.Join(figures, "\n\n"),
+	return s.send(ctx, tenantID, u, "report", mails.Data{
+		Link: path, Report: report, At: at.UTC().Format("2006-01-02 15:04 UTC"), Rows: rows, Message: strings.Join(figures, "\n\n"),
 	})
 }
 
@@ -224,7 +234,7 @@ func (s *Service) SendReport(ctx context.Context, tenantID, userID, report strin
 // for some time.
 func (s *Service) SendInvitation(ctx context.Context, tenantID, email, organization, inviter, link string, valid time.Duration) error {
 	days := int((valid + 12*time.Hour) / (24 * time.Hour))
-	return s.send(ctx, tenantID, identity.User{Email: email}, "invitation", mailData{Organization: organization, Inviter: inviter, Link: link, Count: max(1, days)})
+	return s.send(ctx, tenantID, identity.User{Email: email}, "invitation", mails.Data{Organization: organization, Inviter: inviter, Link: link, Count: max(1, days)})
 }
 
 // sendSMS sends a code to a phone, unless the code has expired.
@@ -242,5 +252,9 @@ func (s *Service) sendSMS(ctx context.Context, job jobs.Job, m sms) error {
 			return err
 		}
 	}
-	return s.texts.SendText(ctx, m.Number, composeCode(u.Locale, mailData{Tenant: t.Name, Code: m.Code}))
+	text, err := s.composer.Code(ctx, t.mails(), u.Locale, mails.Data{Code: m.Code})
+	if err != nil {
+		return err
+	}
+	return s.texts.SendText(ctx, m.Number, text)
 }

@@ -16,8 +16,10 @@ import (
 
 	"stonetown/engine/authority"
 	"stonetown/identity"
+	"stonetown/identity/branding"
 	"stonetown/identity/external"
 	"stonetown/identity/factor"
+	"stonetown/identity/mails"
 	"stonetown/identity/onetime"
 	"stonetown/identity/password"
 	"stonetown/identity/password/breached"
@@ -121,7 +123,7 @@ func openAt(t testing.TB, url string, configure ...func(*world)) *world {
 	w.must(err)
 	t.Cleanup(func() { w.db.Close() })
 	w.must(w.db.Migrate(ctx, identity.Migrations(), session.Migrations(), onetime.Migrations(), factor.Migrations(),
-		external.Migrations(), Migrations(), jobs.Migrations(), eventlog.Migrations(), sqlstore.Migrations()))
+		external.Migrations(), mails.Migrations(), Migrations(), jobs.Migrations(), eventlog.Migrations(), sqlstore.Migrations()))
 	key, err := seal.NewKey(bytes.Repeat([]byte{1}, seal.KeySize))
 	w.must(err)
 	queue, err := jobs.New(jobs.Config{DB: w.db, Seal: key, Clock: queueClock})
@@ -131,8 +133,10 @@ func openAt(t testing.TB, url string, configure ...func(*world)) *world {
 		Verification: Verification{queue}, Clock: clock, Logger: log,
 	})
 	w.must(err)
+	brandings, err := branding.New(branding.Config{DB: w.db})
+	w.must(err)
 	w.Service, err = New(Config{
-		DB: w.db, Seal: key, Users: users, Jobs: queue, Mail: &w.mailbox, Texts: &w.mailbox, Tenants: tenants{}, Flows: &w.flow,
+		DB: w.db, Seal: key, Users: users, Jobs: queue, Mail: &w.mailbox, Texts: &w.mailbox, Mails: mails.New(mails.Config{DB: w.db, Brandings: brandings}), Tenants: tenants{}, Flows: &w.flow,
 		GeoIP: berlin{}, Limits: &w.limits, Threats: &w.threats, Pace: time.Millisecond, Clock: clock, Logger: log,
 	})
 	w.must(err)

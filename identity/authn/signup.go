@@ -6,6 +6,7 @@ import (
 	"net/url"
 
 	"stonetown/identity"
+	"stonetown/identity/mails"
 	"stonetown/identity/password"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/jobs"
@@ -94,5 +95,5 @@ func (s *Service) createAccount(ctx context.Context, job jobs.Job, n signUpJob) 
 	if n.Next != "" {
 		link += "?next=" + url.QueryEscape(n.Next)
 	}
-	return s.send(ctx, tenantID, u, "sign_up_again", mailData{Link: link})
+	return s.send(ctx, tenantID, u, "sign_up_again", mails.Data{Link: link})
 }

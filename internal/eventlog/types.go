@@ -107,6 +107,8 @@ const (
 
 	BrandingUpdated Type = "branding.updated"
 
+	MailTemplateUpdated Type = "mail_template.updated" // or taken back to the built-in text
+
 	WebhookSubscriptionCreated  Type = "webhook.subscription_created"
 	WebhookSubscriptionUpdated  Type = "webhook.subscription_updated"
 	WebhookSubscriptionEnabled  Type = "webhook.subscription_enabled"
@@ -166,7 +168,7 @@ var types = []Type{
 	ScopeCreated, ScopeUpdated, ScopeDeleted,
 	TenantSettingsUpdated, TenantSigningKeyRotated, TenantSAMLCertificateRotated,
 	SignInFlowPublished, SignInFlowSecretRotated, SignInFlowDenied, SignInFlowActionFailed,
-	BrandingUpdated,
+	BrandingUpdated, MailTemplateUpdated,
 	WebhookSubscriptionCreated, WebhookSubscriptionUpdated, WebhookSubscriptionEnabled,
 	WebhookSubscriptionDisabled, WebhookSubscriptionDeleted, WebhookSubscriptionFailing,
 	WebhookSecretRotated, WebhookDeliveryDeadLettered, WebhookDeadLetterReplayed,

@@ -3038,6 +3038,123 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/mail-templates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the mails to users, by name */
+        get: operations["listMailTemplates"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/mail-templates/{mail}/{language}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The name of the mail.
+                 * @example verify_email
+                 */
+                mail: components["parameters"]["MailInPath"];
+                /**
+                 * @description The language (BCP 47), of those of the pages and mails.
+                 * @example de
+                 */
+                language: components["parameters"]["MailLanguageInPath"];
+            };
+            cookie?: never;
+        };
+        /** Read the text of a mail in a language */
+        get: operations["getMailTemplate"];
+        /**
+         * Replace the text of a mail in a language
+         * @description The text is plain, with the variables of the mail, as `{{tenant}}`. Members that are absent or null are
+         *     those of the built-in text. The body has `{{link}}` once, in a paragraph of its own, where the mail has its
+         *     button, and the body of the mail `announcement` has `{{message}}`, too. The value of a variable is inserted
+         *     as it is; variables in it, and HTML, have no meaning. `{{name}}` is the address of users whose address is
+         *     not verified.
+         */
+        put: operations["putMailTemplate"];
+        post?: never;
+        /** Take the text of a mail in a language back to the built-in one */
+        delete: operations["deleteMailTemplate"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/mail-templates/{mail}/{language}/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The name of the mail.
+                 * @example verify_email
+                 */
+                mail: components["parameters"]["MailInPath"];
+                /**
+                 * @description The language (BCP 47), of those of the pages and mails.
+                 * @example de
+                 */
+                language: components["parameters"]["MailLanguageInPath"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Show a mail with sample values
+         * @description The text of the request takes the place of the stored one, which is not changed. Members that are absent
+         *     are those of the built-in text; without any, the mail has the stored text.
+         */
+        post: operations["previewMailTemplate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/mail-templates/{mail}/{language}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The name of the mail.
+                 * @example verify_email
+                 */
+                mail: components["parameters"]["MailInPath"];
+                /**
+                 * @description The language (BCP 47), of those of the pages and mails.
+                 * @example de
+                 */
+                language: components["parameters"]["MailLanguageInPath"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a mail with sample values to the caller
+         * @description To the verified address of the user who calls; at most 10 an hour. The text is the stored one.
+         */
+        post: operations["sendTestMail"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/federation/connections": {
         parameters: {
             query?: never;
@@ -12918,6 +13035,99 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "mail_template.updated": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** The tenant replaced the text of a mail, or took it back to the built-in one. */
+        post: {
+            parameters: {
+                query?: never;
+                header: {
+                    /** @description The HMAC-SHA-256 of the body in hexadecimal. Its key is the signing secret as displayed, with `whsec_`. The timestamp is not signed; prefer `webhook-signature`. */
+                    "X-Service-Signature": components["parameters"]["WebhookSignature"];
+                    /** @description The time of the attempt, in Unix seconds. Refuse a request that is older than 5 minutes. */
+                    "X-Service-Timestamp": components["parameters"]["WebhookTimestamp"];
+                    /** @description As `X-Service-Signature`, by the previous secret, while it is valid after a rotation. */
+                    "X-Service-Signature-Previous"?: components["parameters"]["WebhookSignaturePrevious"];
+                    /** @description The `event_id` of the body (Standard Webhooks). */
+                    "webhook-id": components["parameters"]["StandardWebhookId"];
+                    /** @description As `X-Service-Timestamp` (Standard Webhooks). */
+                    "webhook-timestamp": components["parameters"]["StandardWebhookTimestamp"];
+                    /**
+                     * @description `v1,` and the HMAC-SHA-256, in base64, of `webhook-id`, `webhook-timestamp` and the body,
+                     *     joined by periods (Standard Webhooks). Its key is the part of the signing secret after
+                     *     `whsec_`, decoded from base64. After a rotation there are two, separated by a space, while
+                     *     the previous secret is valid.
+                     */
+                    "webhook-signature": components["parameters"]["StandardWebhookSignature"];
+                    /** @description The `event_type` of the body. */
+                    "X-Service-Event": components["parameters"]["WebhookEvent"];
+                    /** @description The id of the delivery, equal in all of its attempts. A replay is another delivery. */
+                    "X-Service-Delivery": components["parameters"]["WebhookDelivery"];
+                    /** @description The number of the attempt. */
+                    "X-Service-Attempt": components["parameters"]["WebhookAttempt"];
+                };
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    /**
+                     * @example {
+                     *       "event_id": "evt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *       "event_type": "mail_template.updated",
+                     *       "api_version": "v1",
+                     *       "occurred_at": "2026-11-20T19:27:00.123Z",
+                     *       "sequence": 7,
+                     *       "tenant": {
+                     *         "id": "tnt_k3q7v2m5x4r6t2w7a2c3d4e5f6",
+                     *         "slug": "acme"
+                     *       },
+                     *       "actor": {
+                     *         "type": "application",
+                     *         "id": "client_3q7v2m5x4r6t2w7a2c3d4e5f6k"
+                     *       },
+                     *       "data": {
+                     *         "mail_template": {
+                     *           "mail": "verify_email",
+                     *           "language": "en",
+                     *           "subject": "Welcome to {{tenant}}",
+                     *           "heading": null,
+                     *           "body": "Hello {{name}}, please confirm your address.\n\n{{link}}",
+                     *           "button": null
+                     *         },
+                     *         "changes": {
+                     *           "subject": [
+                     *             null,
+                     *             "Welcome to {{tenant}}"
+                     *           ]
+                     *         }
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["EventEnvelope"] & {
+                        /** @constant */
+                        event_type?: "mail_template.updated";
+                        data?: components["schemas"]["EventMailTemplate"] | components["schemas"]["EventTruncated"];
+                    };
+                };
+            };
+            responses: {
+                "2XX": components["responses"]["WebhookReceived"];
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "webhook.subscription_created": {
         parameters: {
             query?: never;
@@ -17978,6 +18188,63 @@ export interface components {
             /** @description # and six hexadecimal digits. */
             background?: string | null;
         } | null;
+        MailTemplateInput: {
+            /** @description One line of at most 200 bytes. */
+            subject?: string;
+            /** @description One line of at most 200 bytes; absent: the subject. */
+            heading?: string;
+            /** @description Paragraphs, separated by blank lines, of at most 5,000 bytes. */
+            body?: string;
+            /** @description One line of at most 80 bytes. */
+            button?: string;
+        };
+        /** @description The text of a mail in a language. A member that is null is that of the built-in text. */
+        MailTemplate: {
+            mail: string;
+            language: string;
+            subject: string | null;
+            heading: string | null;
+            body: string | null;
+            button: string | null;
+        };
+        MailTemplateDetail: {
+            mail: string;
+            language: string;
+            /** @description Null, as in the other members: that of the built-in text. */
+            subject: string | null;
+            heading: string | null;
+            body: string | null;
+            button: string | null;
+            variables: string[];
+            built_in: {
+                subject: string;
+                heading: string;
+                body: string;
+                button: string;
+            };
+        };
+        MailTemplateRead: {
+            data: components["schemas"]["MailTemplateDetail"];
+            meta: components["schemas"]["Meta"];
+        };
+        MailTemplateItem: {
+            mail: string;
+            /** @description Those with a text of the tenant. */
+            languages: string[];
+            variables: string[];
+        };
+        MailTemplateList: {
+            data: components["schemas"]["MailTemplateItem"][];
+            meta: components["schemas"]["ListMeta"];
+        };
+        MailPreview: {
+            data: {
+                subject: string;
+                text: string;
+                html: string;
+            };
+            meta: components["schemas"]["Meta"];
+        };
         SettingsRead: {
             data: components["schemas"]["Settings"];
             meta: components["schemas"]["Meta"];
@@ -20148,6 +20415,10 @@ export interface components {
             branding: components["schemas"]["Branding"];
             changes: components["schemas"]["EventChanges"];
         };
+        EventMailTemplate: {
+            mail_template: components["schemas"]["MailTemplate"];
+            changes: components["schemas"]["EventChanges"];
+        };
         EventSigningKeys: {
             /** @description Whether the keys before may be compromised. */
             emergency: boolean;
@@ -21229,6 +21500,16 @@ export interface components {
          * @example reports:read
          */
         ScopeInPath: string;
+        /**
+         * @description The name of the mail.
+         * @example verify_email
+         */
+        MailInPath: string;
+        /**
+         * @description The language (BCP 47), of those of the pages and mails.
+         * @example de
+         */
+        MailLanguageInPath: string;
         /**
          * @description The breach incident's id.
          * @example brc_k3q7v2m5x4r6t2w7a2c3d4e5f6
@@ -28969,6 +29250,282 @@ export interface operations {
         requestBody?: never;
         responses: {
             204: components["responses"]["Done"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listMailTemplates: {
+        parameters: {
+            query?: {
+                /** @description Opaque; `meta.next_cursor` of the page before. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description How many items a page has at most. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of mails. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MailTemplateList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getMailTemplate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The name of the mail.
+                 * @example verify_email
+                 */
+                mail: components["parameters"]["MailInPath"];
+                /**
+                 * @description The language (BCP 47), of those of the pages and mails.
+                 * @example de
+                 */
+                language: components["parameters"]["MailLanguageInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The text. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MailTemplateRead"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    putMailTemplate: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The name of the mail.
+                 * @example verify_email
+                 */
+                mail: components["parameters"]["MailInPath"];
+                /**
+                 * @description The language (BCP 47), of those of the pages and mails.
+                 * @example de
+                 */
+                language: components["parameters"]["MailLanguageInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "subject": "Welcome to {{tenant}}",
+                 *       "body": "Hello {{name}}, please confirm your address.\n\n{{link}}"
+                 *     }
+                 */
+                "application/json": components["schemas"]["MailTemplateInput"];
+            };
+        };
+        responses: {
+            /** @description The text as it is now. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MailTemplateRead"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    deleteMailTemplate: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The name of the mail.
+                 * @example verify_email
+                 */
+                mail: components["parameters"]["MailInPath"];
+                /**
+                 * @description The language (BCP 47), of those of the pages and mails.
+                 * @example de
+                 */
+                language: components["parameters"]["MailLanguageInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: components["responses"]["Done"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    previewMailTemplate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The name of the mail.
+                 * @example verify_email
+                 */
+                mail: components["parameters"]["MailInPath"];
+                /**
+                 * @description The language (BCP 47), of those of the pages and mails.
+                 * @example de
+                 */
+                language: components["parameters"]["MailLanguageInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "subject": "Welcome to {{tenant}}",
+                 *       "body": "Hello {{name}}, please confirm your address.\n\n{{link}}"
+                 *     }
+                 */
+                "application/json": components["schemas"]["MailTemplateInput"];
+            };
+        };
+        responses: {
+            /** @description The mail. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MailPreview"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    sendTestMail: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The name of the mail.
+                 * @example verify_email
+                 */
+                mail: components["parameters"]["MailInPath"];
+                /**
+                 * @description The language (BCP 47), of those of the pages and mails.
+                 * @example de
+                 */
+                language: components["parameters"]["MailLanguageInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The mail will be sent. */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
