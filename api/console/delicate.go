@@ -77,6 +77,11 @@ var delicate = map[string]care{
 	threatUpload:                        atSend,
 	threatsPage + "/{feed_id}/delete":   atForm,
 
+	// They change what is demanded of sign-ins, or give the secret of an action.
+	flowPage + "/publish":                      atForm,
+	flowPage + "/versions/{version}/rollback":  atForm,
+	flowPage + "/actions/{action_name}/secret": atForm,
+
 	// In the control plane: the end of a tenant, the secret of its first application, and roles.
 	inOrganizations + "/tenants/new":                                         atForm,
 	inOrganizations + "/tenants/{tenant_id}/suspend":                         atForm,
@@ -129,6 +134,21 @@ var ordinary = map[string]bool{
 	testsPage + "/sets/{name}/save":               true,
 	testsPage + "/sets/{name}/delete":             true,
 	threatsPage + "/{feed_id}/refresh":            true,
+	reportsPage + "/new":                          true,
+	reportsPage + "/{report_id}/run":              true,
+	reportsPage + "/{report_id}/edit":             true,
+	reportsPage + "/{report_id}/delete":           true,
+
+	// They change the draft of the sign-in flow, which has no effect before it is published, or preview it.
+	flowPage + "/steps/{list}/new":               true,
+	flowPage + "/steps/{list}/{position}":        true,
+	flowPage + "/steps/{list}/{position}/move":   true,
+	flowPage + "/steps/{list}/{position}/remove": true,
+	flowPage + "/new-action":                     true,
+	flowPage + "/actions/{action_name}":          true,
+	flowPage + "/actions/{action_name}/remove":   true,
+	flowPage + "/preview":                        true,
+	flowPage + "/discard":                        true,
 
 	// In the control plane.
 	organizationsPage + "/new":                              true,
