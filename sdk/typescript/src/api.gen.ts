@@ -3606,6 +3606,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/audit/summary": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Count the events of each type
+         * @description Counts the events of the last days, among the newest 100,000. Events of writes of resource
+         *     types, resources and relations are not counted.
+         */
+        get: operations["summarizeAuditEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/audit/events/{sequence}": {
         parameters: {
             query?: never;
@@ -15533,6 +15554,19 @@ export interface components {
             data: components["schemas"]["AuditEvent"][];
             meta: components["schemas"]["ListMeta"];
         };
+        AuditSummaryRead: {
+            data: {
+                since: components["schemas"]["Timestamp"];
+                /** @description Whether there are older events since then, which are not counted. */
+                truncated: boolean;
+                /** @description Types without events are left out. */
+                counts: {
+                    event_type: string;
+                    count: number;
+                }[];
+            };
+            meta: components["schemas"]["Meta"];
+        };
         BreachIncidentActor: {
             /** @enum {string} */
             type: "user" | "application";
@@ -15738,6 +15772,8 @@ export interface components {
         };
         AffectedUser: {
             user_id: string;
+            /** @description The address; null without the scope `users:read`. */
+            email: string | null;
             added_at: components["schemas"]["Timestamp"];
         };
         AffectedUserList: {
@@ -28265,6 +28301,38 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AuditEventList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    summarizeAuditEvents: {
+        parameters: {
+            query?: {
+                /** @description How many days back from now. */
+                days?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The counts. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditSummaryRead"];
                 };
             };
             400: components["responses"]["BadRequest"];
