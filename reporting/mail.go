@@ -56,7 +56,7 @@ func (r *Registry) send(ctx context.Context, tenantID string, j mailJob) error {
 // groups or methods.
 func message(run Run) Message {
 	m := Message{
-		Report: run.Name, At: run.FinishedAt, Rows: run.Rows,
+		Report: run.Name, At: run.FinishedAt, Figures: []string{fmt.Sprintf("Rows: %d", run.Rows)},
 		Path: "/console/reports/" + url.PathEscape(run.ReportID) + "/runs/" + url.PathEscape(run.ID),
 	}
 	for _, f := range run.Figures {

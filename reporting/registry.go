@@ -3,6 +3,7 @@ package reporting
 import (
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -329,11 +330,12 @@ func (r *Registry) StartDue(ctx context.Context) (more bool, err error) {
 	for _, tenantID := range list {
 		inactive[tenantID] = true
 	}
+	var failed []error
 	ctx = eventlog.AsProduct(ctx)
 	for _, seen := range due {
 		err := r.db.Tx(ctx, func(tx *sqldb.Tx) error {
 			report, err := lockReport(ctx, tx, seen.TenantID, seen.ID)
-			if err == ErrNotFound || err == nil && !report.NextRunAt.Equal(seen.NextRunAt) {
+			if errors.Is(err, ErrNotFound) || err == nil && !report.NextRunAt.Equal(seen.NextRunAt) {
 				return nil // it was deleted or changed, or another process starts it
 			}
 			if err != nil {
@@ -345,18 +347,18 @@ func (r *Registry) StartDue(ctx context.Context) (more bool, err error) {
 				return err
 			}
 			if !inactive[report.TenantID] {
-				if _, err := r.enqueue(ctx, tx, &b, report, true); err != nil && err != ErrUnderway {
+				if _, err := r.enqueue(ctx, tx, &b, report, true); err != nil && !errors.Is(err, ErrUnderway) {
 					return err
 				}
 			}
 			return tx.Send(ctx, &b)
 		})
-		if err != nil {
-			return false, fmt.Errorf("start report %s: %w", seen.ID, err)
+		if err != nil { // the others do not wait for this one
+			failed = append(failed, fmt.Errorf("start report %s: %w", seen.ID, err))
 		}
 	}
 	r.jobs.Wake()
-	return len(due) == dueAtOnce, nil
+	return len(due) == dueAtOnce, errors.Join(failed...)
 }
 
 // removeOld deletes runs that are kept no longer.

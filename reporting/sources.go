@@ -69,7 +69,6 @@ type Sender interface {
 type Message struct {
 	Report  string // the name
 	At      time.Time
-	Rows    int
 	Figures []string // lines
 	Path    string   // of the page of the run
 }

@@ -104,7 +104,7 @@ type reportMails struct{ authn *authn.Service }
 
 // SendReport implements [reporting.Sender].
 func (m reportMails) SendReport(ctx context.Context, tenantID, userID string, r reporting.Message) error {
-	err := m.authn.SendReport(ctx, tenantID, userID, r.Report, r.At, r.Rows, r.Figures, r.Path)
+	err := m.authn.SendReport(ctx, tenantID, userID, r.Report, r.At, r.Figures, r.Path)
 	if errors.Is(err, identity.ErrUserNotFound) {
 		return reporting.ErrNoRecipient
 	}

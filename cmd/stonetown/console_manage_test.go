@@ -647,12 +647,10 @@ func editGraph(b inspector, server *running, c credentials) {
 	// has waits until the text has some words, and the server has read it.
 	has := func(words string) {
 		b.Helper()
-		b.Log("has", words)
 		until(fmt.Sprintf(`document.querySelector("[name=text]").value.includes(%q) && !document.querySelector(".editing button").disabled`, words))
 	}
 	press := func(label string) {
 		b.Helper()
-		b.Log("press", label)
 		b.tabTo(label)
 		b.keys(kb.Enter)
 	}
@@ -737,6 +735,7 @@ func editGraph(b inspector, server *running, c credentials) {
 	until(`!document.querySelector("[name=text]").value.includes("draft")`)
 	has("kind: exclusion")
 	b.do(chromedp.WaitVisible(chromedp.Search(`//section//ins[contains(., "reviewer")]`)))
+	until(`document.querySelector("form[action$=apply] button")?.disabled === false`)
 	press("Apply")
 	b.says("Model changed.")
 	if got := fmt.Sprint(server.call(b.T, c, "GET", "resource-types/document", "", 200)["relations"]); !strings.Contains(got, "reviewer") || !strings.Contains(got, "exclusion") || !strings.Contains(got, "viewer") {

@@ -218,15 +218,15 @@ func (s *Service) SendAnnouncement(ctx context.Context, tenantID, userID, subjec
 	return s.send(ctx, tenantID, u, mails.Announcement, mails.Data{Link: "/account", Subject: subject, Message: message})
 }
 
-// SendReport notifies a user of a run of a report: at which time, the number of its rows, and other
-// figures, one in each line. It fails with [identity.ErrUserNotFound].
-func (s *Service) SendReport(ctx context.Context, tenantID, userID, report string, at time.Time, rows int, figures []string, path string) error {
+// SendReport notifies a user of a run of a report at some time, with figures, one in each line. It fails
+// with [identity.ErrUserNotFound].
+func (s *Service) SendReport(ctx context.Context, tenantID, userID, report string, at time.Time, figures []string, path string) error {
 	u, err := s.users.User(ctx, tenantID, userID)
 	if err != nil {
 		return err
 	}
 	return s.send(ctx, tenantID, u, "report", mails.Data{
-		Link: path, Report: report, At: at.UTC().Format("2006-01-02 15:04 UTC"), Rows: rows, Message: strings.Join(figures, "\n\n"),
+		Link: path, Report: report, At: at.UTC().Format("2006-01-02 15:04 UTC"), Message: strings.Join(figures, "\n\n"),
 	})
 }
 

@@ -37,9 +37,7 @@ type Data struct {
 	// Of an announcement, and Message of a report, too. It consists of paragraphs, separated by blank lines.
 	Subject, Message string
 
-	// Of a run of a report.
-	Report string // its name
-	Rows   int
+	Report string // the name
 }
 
 // Announcement is the mail with a text of an administrator, which is not translated.
@@ -104,7 +102,7 @@ func (d Data) values(in translation.Language, tenant string) []any {
 	return []any{
 		"tenant", tenant, "email", d.Email, "name", name, "count", d.Count, "code", d.Code,
 		"device", all().texts.Text(in, device), "place", d.Place, "at", d.At, "ip", d.IP,
-		"organization", d.Organization, "inviter", d.Inviter, "subject", d.Subject, "report", d.Report, "rows", d.Rows,
+		"organization", d.Organization, "inviter", d.Inviter, "subject", d.Subject, "report", d.Report,
 	}
 }
 

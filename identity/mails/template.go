@@ -38,7 +38,7 @@ var extra = map[string][]string{
 	"change_email": {"count"},
 	"new_sign_in":  {"device", "place", "at", "ip"},
 	"invitation":   {"organization", "inviter", "count"},
-	"report":       {"report", "at", "rows", messageVariable},
+	"report":       {"report", "at", messageVariable},
 	Announcement:   {"subject", messageVariable},
 }
 
@@ -240,7 +240,7 @@ func sample(name string) Data {
 	case "invitation":
 		d.Count = 7
 	case "report":
-		d.Report, d.Rows, d.Message = "Sign-ins", 42, "Sign-ins: 1,204\n\nFailures: 31"
+		d.Report, d.Message = "Sign-ins", "Sign-ins: 1,204\n\nFailures: 31"
 	case Announcement:
 		d.Subject, d.Message = "Announcement", "First paragraph.\n\nSecond paragraph."
 	}
