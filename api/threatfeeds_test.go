@@ -91,6 +91,7 @@ func threatFeeds(t *testing.T, w *world, c *client) {
 	} {
 		c.want(t, 400, "validation_failed", "POST", threatsPath, form)
 	}
+	c.want(t, 200, "", "PATCH", path, object{"url": nil}) // it has none
 	for _, form := range []object{{"name": ""}, {"name": nil}, {"mode": nil}, {"mode": "x"}, {"enabled": nil}, {"enabled": "yes"}, {"url": "https://feeds.example"}, {"refresh_interval_s": 3600}} {
 		c.want(t, 400, "validation_failed", "PATCH", path, form)
 	}
@@ -123,6 +124,9 @@ func threatFeeds(t *testing.T, w *world, c *client) {
 	equal(t, "newest", page.list()[0].(object)["name"], "Feed 8")
 	last := c.want(t, 200, "", "GET", threatsPath+"?limit=9&cursor="+url.QueryEscape(page.meta("next_cursor").(string)), nil)
 	equal(t, "oldest", []any{last.list()[0].(object)["name"], last.meta("next_cursor")}, []any{"Ours", nil})
+
+	c.want(t, 400, "validation_failed", "GET", threatsPath+"?limit=0", nil)
+	c.want(t, 400, "cursor_invalid", "GET", threatsPath+"?cursor=x", nil)
 
 	c.want(t, 204, "", "DELETE", path, nil)
 	equal(t, "event", lastEvent(t, w, c, eventlog.SecurityThreatFeedDeleted), object{"feed": changed})

@@ -17198,8 +17198,8 @@ export interface components {
         ThreatFeedPatch: {
             /** @description One line of at most 100 bytes. */
             name?: string;
-            /** @description Of a feed with the source `url`. */
-            url?: string;
+            /** @description Of a feed with the source `url`, which must have one. */
+            url?: string | null;
             /** @enum {string} */
             mode?: "log" | "refuse";
             enabled?: boolean;
