@@ -329,7 +329,7 @@ type ExternalIDInQuery = string
 type FactorInPath = string
 
 // FlowVersionInPath defines model for FlowVersionInPath.
-type FlowVersionInPath = int
+type FlowVersionInPath = string
 
 // GroupInPath defines model for GroupInPath.
 type GroupInPath = string
@@ -851,7 +851,7 @@ func (siw *ServerInterfaceWrapper) GetSignInFlowVersion(w http.ResponseWriter, r
 	// ------------- Path parameter "version" -------------
 	var version FlowVersionInPath
 
-	err = runtime.BindStyledParameterWithOptions("simple", "version", mux.Vars(r)["version"], &version, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "integer", Format: "", ValueIsUnescaped: true})
+	err = runtime.BindStyledParameterWithOptions("simple", "version", mux.Vars(r)["version"], &version, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
 	if err != nil {
 		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "version", Err: err})
 		return
@@ -877,7 +877,7 @@ func (siw *ServerInterfaceWrapper) RollBackSignInFlow(w http.ResponseWriter, r *
 	// ------------- Path parameter "version" -------------
 	var version FlowVersionInPath
 
-	err = runtime.BindStyledParameterWithOptions("simple", "version", mux.Vars(r)["version"], &version, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "integer", Format: "", ValueIsUnescaped: true})
+	err = runtime.BindStyledParameterWithOptions("simple", "version", mux.Vars(r)["version"], &version, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
 	if err != nil {
 		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "version", Err: err})
 		return

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/gorilla/mux"
@@ -165,10 +166,19 @@ func (h *Handlers) ListSignInFlowVersions(ctx context.Context, request ListSignI
 	return ListSignInFlowVersions200JSONResponse{Body: body}, nil
 }
 
+// number returns the number of a version; 0, which no version has, for another text.
+func number(version string) int {
+	n, err := strconv.Atoi(version)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
 // GetSignInFlowVersion reads a version.
 func (h *Handlers) GetSignInFlowVersion(ctx context.Context, request GetSignInFlowVersionRequestObject) (GetSignInFlowVersionResponseObject, error) {
 	info := web.InfoOf(ctx)
-	v, err := h.Registry.Version(ctx, info.Tenant.ID, request.Version)
+	v, err := h.Registry.Version(ctx, info.Tenant.ID, number(request.Version))
 	return GetSignInFlowVersion200JSONResponse{Body: read(info, v)}, err
 }
 
@@ -178,7 +188,7 @@ func (h *Handlers) RollBackSignInFlow(ctx context.Context, request RollBackSignI
 	if err := note(form.Note); err != nil {
 		return nil, err
 	}
-	v, err := h.Registry.RollBack(ctx, info.Tenant.ID, request.Version, form.Note)
+	v, err := h.Registry.RollBack(ctx, info.Tenant.ID, number(request.Version), form.Note)
 	return RollBackSignInFlow200JSONResponse{Body: read(info, v)}, err
 }
 

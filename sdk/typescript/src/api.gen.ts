@@ -21519,7 +21519,7 @@ export interface components {
          * @description The number of a version.
          * @example 7
          */
-        FlowVersionInPath: number;
+        FlowVersionInPath: string;
         /**
          * @description The name of an action.
          * @example risk
@@ -32477,7 +32477,6 @@ export interface operations {
                     "application/json": components["schemas"]["SignInFlowRead"];
                 };
             };
-            400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthenticated"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
