@@ -47,6 +47,7 @@ func served(t testing.TB) func(map[string]map[string]http.Handler, error) map[st
 // delicateForms: the session of an administrator is not enough for delicate forms. What was typed is
 // kept until a second factor is proved, and sent by a click.
 func delicateForms(t *testing.T, w *world, c *client) {
+	defer w.ahead.Store(w.ahead.Load())
 	ann := member(t, c, "ann@example.com")
 	group := c.want(t, 201, "", "POST", "/api/v1/groups", object{"slug": "admins", "name": "Admins", "scopes": []string{"applications:read", "applications:write", "federation:read", "federation:write", "groups:read", "groups:write", "users:read", "users:write"}}).data()["id"].(string)
 	c.want(t, 201, "", "POST", "/api/v1/groups/"+group+"/members", object{"user_id": ann})

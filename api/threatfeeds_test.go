@@ -181,6 +181,7 @@ func (l *listServer) header(n int) http.Header {
 // fetchedFeeds: a list is fetched when its feed is created, on request and when it is due. A list that
 // cannot be fetched, or that is no list, leaves the last good one.
 func fetchedFeeds(t *testing.T, w *world, c *client) {
+	defer w.ahead.Store(w.ahead.Load())
 	l := newListServer(t)
 	l.serve(200, "203.0.113.0/24\n198.51.100.1\n")
 	created := c.want(t, 201, "", "POST", threatsPath, object{"name": "Fetched", "kind": "address", "source": "url", "url": l.URL, "mode": "log"})
