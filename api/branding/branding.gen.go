@@ -1180,12 +1180,12 @@ type SendTestMailResponseObject interface {
 	VisitSendTestMailResponse(w http.ResponseWriter) error
 }
 
-type SendTestMail202Response struct {
+type SendTestMail204Response struct {
 }
 
-func (response SendTestMail202Response) VisitSendTestMailResponse(w http.ResponseWriter) error {
+func (response SendTestMail204Response) VisitSendTestMailResponse(w http.ResponseWriter) error {
 
-	w.WriteHeader(202)
+	w.WriteHeader(204)
 	return nil
 }
 

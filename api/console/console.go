@@ -179,6 +179,16 @@ func (h *Handlers) Routes(wrap wrap) (map[string]map[string]http.Handler, error)
 		connectionsPage + "/{connection_id}/mapping":         {"GET": mapping, "POST": previewMapping},
 		connectionsPage + "/{connection_id}/mapping/save":    {"GET": mapping, "POST": saveMapping},
 
+		brandingPage:                             {"GET": brandingForms},
+		brandingPage + "/{part}":                 {"GET": brandingForms, "POST": saveBranding},
+		logoAction:                               {"GET": brandingForms, "POST": uploadLogo},
+		logoAction + "/remove":                   {"GET": brandingForms, "POST": removeLogo},
+		mailsPage:                                {"GET": mailTemplates},
+		mailsPage + "/{mail}/{language}":         {"GET": mailTemplate, "POST": saveMailTemplate},
+		mailsPage + "/{mail}/{language}/preview": {"GET": previewMail, "POST": previewMail},
+		mailsPage + "/{mail}/{language}/test":    {"GET": mailTemplate, "POST": testMail},
+		mailsPage + "/{mail}/{language}/reset":   {"GET": resetMailForm, "POST": resetMail},
+
 		securityPage:                         {"GET": security},
 		policiesPage:                         {"GET": readPolicies},
 		policiesPage + "/{policy}":           {"GET": readPolicies, "POST": savePolicy},
@@ -215,7 +225,7 @@ func (h *Handlers) routes(wrap wrap, of *site, pages map[string]map[string]page)
 				op.MediaType = "application/x-www-form-urlencoded"
 			}
 			limit := maxForm
-			if path == importAction && method == http.MethodPost {
+			if (path == importAction || path == logoAction) && method == http.MethodPost {
 				op.MediaType, limit = "multipart/form-data", 0
 			}
 			if isPage(path, modelPage) || isPage(path, testsPage) || isPage(path, connectionsPage) {

@@ -93,7 +93,7 @@ func (v *visit) receive(path, once string, file *multipart.Part) error {
 	if string(start) == gzipMagic {
 		header.Set("Content-Encoding", "gzip")
 	}
-	a, err := v.onceUpload(once, path, header, body)
+	a, err := v.onceUpload(once, http.MethodPost, path, header, body)
 	e, ok := refused(err)
 	if !ok {
 		if err != nil {

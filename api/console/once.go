@@ -40,16 +40,16 @@ func (v *visit) once(method, path string, body any) (inprocess.Answer, error) {
 
 // onceUpload is once for a form with a file, which the operation reads as a stream. value is that of
 // the form, and header describes the file.
-func (v *visit) onceUpload(value, path string, header http.Header, file io.Reader) (inprocess.Answer, error) {
+func (v *visit) onceUpload(value, method, path string, header http.Header, file io.Reader) (inprocess.Answer, error) {
 	key := ""
 	if value != "" {
-		key = v.onceKey(value, http.MethodPost, path)
+		key = v.onceKey(value, method, path)
 	}
 	waiting, cancel := context.WithTimeout(v.r.Context(), maxOnce)
 	defer cancel()
 	// An operation that waits for another has not read from the file.
 	return afterOthers(waiting, func() (inprocess.Answer, error) {
-		return inprocess.Upload(v.handlers.API, v.w, v.r, v.token, key, path, header, file)
+		return inprocess.Upload(v.handlers.API, v.w, v.r, v.token, key, method, path, header, file)
 	})
 }
 

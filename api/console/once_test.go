@@ -222,7 +222,7 @@ func TestFileSentTwice(t *testing.T) {
 	send := func() {
 		v, _ := sent(t, api, "ses_a", nil)
 		wg.Go(func() {
-			a, err := v.onceUpload("x", "/things", http.Header{"Content-Type": {"application/x-ndjson"}}, strings.NewReader("{}\n{}\n"))
+			a, err := v.onceUpload("x", http.MethodPost, "/things", http.Header{"Content-Type": {"application/x-ndjson"}}, strings.NewReader("{}\n{}\n"))
 			if got, _ := a.Data.(object); err != nil || got["id"] != "{}\n{}\n" {
 				t.Errorf("%v, %v", a.Data, err)
 			}

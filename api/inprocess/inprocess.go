@@ -70,9 +70,9 @@ func CallOnce(api http.Handler, r *http.Request, token, key, method, path string
 // Upload is CallOnce with a body that the operation reads as a stream while the browser sends it.
 // header describes the body. The operation bounds the time until the next part of it arrives, on the
 // connection of w, the response to the browser; a deadline of the context of r would bound all of it.
-func Upload(api http.Handler, w http.ResponseWriter, r *http.Request, token, key, path string, header http.Header, body io.Reader) (Answer, error) {
+func Upload(api http.Handler, w http.ResponseWriter, r *http.Request, token, key, method, path string, header http.Header, body io.Reader) (Answer, error) {
 	res := &recorder{header: http.Header{}, status: http.StatusOK, connection: http.NewResponseController(w)}
-	return send(api, r, res, token, key, http.MethodPost, path, header, body)
+	return send(api, r, res, token, key, method, path, header, body)
 }
 
 func send(api http.Handler, r *http.Request, res *recorder, token, key, method, path string, header http.Header, body io.Reader) (a Answer, err error) {
