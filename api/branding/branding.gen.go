@@ -196,7 +196,7 @@ type ExternalIDInQuery = string
 type FactorInPath = string
 
 // FlowVersionInPath defines model for FlowVersionInPath.
-type FlowVersionInPath = int
+type FlowVersionInPath = string
 
 // GroupInPath defines model for GroupInPath.
 type GroupInPath = string
@@ -1195,12 +1195,12 @@ type SendTestMailResponseObject interface {
 	VisitSendTestMailResponse(w http.ResponseWriter) error
 }
 
-type SendTestMail202Response struct {
+type SendTestMail204Response struct {
 }
 
-func (response SendTestMail202Response) VisitSendTestMailResponse(w http.ResponseWriter) error {
+func (response SendTestMail204Response) VisitSendTestMailResponse(w http.ResponseWriter) error {
 
-	w.WriteHeader(202)
+	w.WriteHeader(204)
 	return nil
 }
 

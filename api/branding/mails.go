@@ -115,7 +115,7 @@ func (h *Handlers) SendTestMail(ctx context.Context, request SendTestMailRequest
 	if info.Principal.IsApplication() {
 		return nil, errNoUser
 	}
-	return SendTestMail202Response{}, h.Sender.SendTest(ctx, info.Tenant.ID, info.Principal.Subject, request.Mail, request.Language)
+	return SendTestMail204Response{}, h.Sender.SendTest(ctx, info.Tenant.ID, info.Principal.Subject, request.Mail, request.Language)
 }
 
 func templateOf(form MailTemplateInput) mails.Template {

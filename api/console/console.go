@@ -212,6 +212,16 @@ func (h *Handlers) Routes(wrap wrap) (map[string]map[string]http.Handler, error)
 		connectionsPage + "/{connection_id}/mapping":         {"GET": mapping, "POST": previewMapping},
 		connectionsPage + "/{connection_id}/mapping/save":    {"GET": mapping, "POST": saveMapping},
 
+		brandingPage:                             {"GET": brandingForms},
+		brandingPage + "/{part}":                 {"GET": brandingForms, "POST": saveBranding},
+		logoAction:                               {"GET": brandingForms, "POST": uploadLogo},
+		logoAction + "/remove":                   {"GET": brandingForms, "POST": removeLogo},
+		mailsPage:                                {"GET": mailTemplates},
+		mailsPage + "/{mail}/{language}":         {"GET": mailTemplate, "POST": saveMailTemplate},
+		mailsPage + "/{mail}/{language}/preview": {"GET": previewMail, "POST": previewMail},
+		mailsPage + "/{mail}/{language}/test":    {"GET": mailTemplate, "POST": testMail},
+		mailsPage + "/{mail}/{language}/reset":   {"GET": resetMailForm, "POST": resetMail},
+
 		securityPage:                         {"GET": security},
 		policiesPage:                         {"GET": readPolicies},
 		policiesPage + "/{policy}":           {"GET": readPolicies, "POST": savePolicy},

@@ -16,6 +16,9 @@ type call struct {
 // file is a body that is in a file.
 type file struct{ name, mediaType string }
 
+// picture is a body that is a picture, by the name of a file.
+type picture string
+
 // curl returns the call as a command of a POSIX shell.
 func (c call) curl(base string) string {
 	text := "curl -sS"
@@ -25,6 +28,9 @@ func (c call) curl(base string) string {
 	text += " " + quoted(base+c.path) + ` \` + "\n" + `  -H "Authorization: Bearer $TOKEN"`
 	if f, ok := c.body.(file); ok {
 		return text + " -H " + quoted("Content-Type: "+f.mediaType) + " \\\n  --data-binary " + quoted("@"+f.name)
+	}
+	if file, ok := c.body.(picture); ok {
+		return text + ` -H 'Content-Type: image/png' \` + "\n  --data-binary " + quoted("@"+string(file))
 	}
 	if c.body != nil {
 		var body bytes.Buffer

@@ -77,6 +77,9 @@ var delicate = map[string]care{
 	threatUpload:                        atSend,
 	threatsPage + "/{feed_id}/delete":   atForm,
 
+	// A mail with another text could lead all users somewhere else.
+	mailsPage + "/{mail}/{language}": atSend,
+
 	// They change what is demanded of sign-ins, or give the secret of an action.
 	flowPage + "/publish":                      atForm,
 	flowPage + "/versions/{version}/rollback":  atForm,
@@ -135,6 +138,12 @@ var ordinary = map[string]bool{
 	testsPage + "/sets/{name}/delete":             true,
 	threatsPage + "/{feed_id}/refresh":            true,
 	reportsPage + "/new":                          true,
+	brandingPage + "/{part}":                      true,
+	logoAction:                                    true,
+	logoAction + "/remove":                        true,
+	mailsPage + "/{mail}/{language}/preview":      true,
+	mailsPage + "/{mail}/{language}/test":         true,
+	mailsPage + "/{mail}/{language}/reset":        true,
 	reportsPage + "/{report_id}/run":              true,
 	reportsPage + "/{report_id}/edit":             true,
 	reportsPage + "/{report_id}/delete":           true,

@@ -24,6 +24,7 @@ var areas = []area{
 	{"Connections", connectionsPage, "Connect identity providers, test them, and see what their claims become.", "federation:read"},
 	{"Security", securityPage, "Set the rules for passwords, sign-in, sessions and tokens, replace keys and certificates, compare sign-ins with threat feeds, and trust issuers of workloads.", "settings:read applications:read"},
 	{"Sign-in flow", flowPage, "Add steps to sign-ups and sign-ins: conditions, demands, and services of yours that decide.", "settings:read"},
+	{"Branding", brandingPage, "Set the name, logo, colours, links and languages of pages and mails, and the texts of mails.", "settings:read"},
 	{"Access", accessPage, "Ask whether a subject may do something to a resource, and see why.", "resources:read"},
 	{"Simulator", simulatorPage, "Compare an answer with what it would be with other relations, at another time or under other conditions.", "resources:read"},
 	{"Model", modelPage, "Edit the types of resources, and see what a change would do before you apply it.", "resources:read"},

@@ -13,7 +13,7 @@ import (
 )
 
 // isUpload reports whether files are sent to a path. Their forms are read as streams.
-func isUpload(path string) bool { return slices.Contains([]string{importAction, threatUpload}, path) }
+func isUpload(path string) bool { return slices.Contains([]string{importAction, threatUpload, logoAction}, path) }
 
 // maxPart bounds a part of a form that is not the file, in bytes.
 const maxPart = 100
@@ -53,7 +53,7 @@ func (v *visit) sendFile(once, method, path, mediaType string, part *multipart.P
 	header := http.Header{"Content-Type": {mediaType}}
 	start, err := body.Peek(len(gzipMagic))
 	if err != nil && len(start) == 0 {
-		return a, invalid("file", "Choose a file with at least one line."), nil
+		return a, invalid("file", "Choose a file that is not empty."), nil
 	}
 	if string(start) == gzipMagic {
 		header.Set("Content-Encoding", "gzip")

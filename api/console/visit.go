@@ -158,6 +158,7 @@ type view struct {
 	Notice  string // the result of the last action
 	Calls   []string
 	Once    string // see [visit.once]
+	Frame   bool   // the page has a frame of this host
 	Script  string // the path of the script of the island; empty: the page has none
 	Search  string // the words of a search
 	Data    any
@@ -241,6 +242,9 @@ func (h *Handlers) write(w http.ResponseWriter, status int, name string, page vi
 		return err
 	}
 	secure(w.Header(), page.Areas != nil && !page.Control, page.Script != "")
+	if page.Frame {
+		w.Header().Set("Content-Security-Policy", w.Header().Get("Content-Security-Policy")+"; frame-src 'self'")
+	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = w.Write(b.Bytes()) // an error means that the client has disconnected
@@ -427,6 +431,11 @@ var notices = map[string]string{
 	"threat-uploaded":  "List replaced.",
 	"threat-refreshed": "The list will be fetched in a moment.",
 	"threat-deleted":   "Threat feed deleted.",
+
+	"logo-set":     "Logo saved.",
+	"logo-removed": "Logo removed.",
+	"mail-reset":   "The mail has the built-in text again.",
+	"mail-sent":    "A test mail is on its way to your address.",
 
 	"incident-opened":   "Incident opened.",
 	"incident-closed":   "Incident closed.",

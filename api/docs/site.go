@@ -80,6 +80,7 @@ var written = []Page{
 	{Chapter: "Guides", Name: "federation", File: "docs/federation.md"},
 	{Chapter: "Guides", Name: "scim", File: "docs/scim.md"},
 	{Chapter: "Guides", Name: "saml", File: "docs/saml.md"},
+	{Chapter: "Guides", Name: "branding", File: "docs/branding.md"},
 	{Chapter: "Operating", Name: "operations", File: "docs/operations.md"},
 	{Chapter: "Operating", Name: "configuration", File: "docs/configuration.md"},
 	{Chapter: "Operating", Name: "security-model", File: "docs/security-model.md"},

@@ -129,7 +129,7 @@ type ExternalIDInQuery = string
 type FactorInPath = string
 
 // FlowVersionInPath defines model for FlowVersionInPath.
-type FlowVersionInPath = int
+type FlowVersionInPath = string
 
 // GroupInPath defines model for GroupInPath.
 type GroupInPath = string

@@ -55,6 +55,7 @@ var runBy = map[string]string{
 	"README.md/Testing a model":                "TestReadme",
 	"README.md/Coming from OpenFGA or SpiceDB": "TestReadme",
 	"docs/agents.md":                           "TestAgentsGuide",
+	"docs/branding.md":                         "TestBrandingGuide",
 	"docs/control-plane.md":                    "TestControlPlaneGuide",
 	"docs/modelling.md":                        "TestModellingGuide",
 	"docs/moving.md":                           "TestMovingGuide",
