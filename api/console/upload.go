@@ -13,7 +13,9 @@ import (
 )
 
 // isUpload reports whether files are sent to a path. Their forms are read as streams.
-func isUpload(path string) bool { return slices.Contains([]string{importAction, threatUpload, logoAction}, path) }
+func isUpload(path string) bool {
+	return slices.Contains([]string{importAction, threatUpload, logoAction}, path)
+}
 
 // maxPart bounds a part of a form that is not the file, in bytes.
 const maxPart = 100
