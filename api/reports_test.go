@@ -233,7 +233,7 @@ func reports(t *testing.T, w *world, c *client) {
 	run = reportEnded(t, c, path)
 	equal(t, "by the product", []any{run["scheduled"], run["created_by"]}, []any{true, nil})
 	mail := w.mailbox.take(t, "ann@reports.example", "Report: Weekly sign-ins")
-	if !strings.Contains(mail.Text, "/console/reports/"+scheduled["id"].(string)+"/runs/"+run["id"].(string)) || !strings.Contains(mail.Text, "Sign ins: 1") || strings.Contains(mail.Text, "pwd") {
+	if !strings.Contains(mail.Text, "/console/reports/"+scheduled["id"].(string)+"/runs/"+run["id"].(string)) || !strings.Contains(mail.Text, "Sign-ins: 1") || strings.Contains(mail.Text, "pwd") {
 		t.Error(mail.Text)
 	}
 	waitFor(t, "the mails", func() bool {

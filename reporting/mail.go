@@ -69,6 +69,6 @@ func message(run Run) Message {
 
 // title returns the name of a figure as text for people.
 func title(name string) string {
-	text := strings.ReplaceAll(name, "_", " ")
+	text := strings.ReplaceAll(strings.ReplaceAll(name, "sign_ins", "sign-ins"), "_", " ")
 	return strings.ToUpper(text[:1]) + text[1:]
 }

@@ -286,9 +286,6 @@ type bar struct {
 	Width int // of 200
 }
 
-// column is a column of the rows of a run.
-type column struct{ Name, Title string }
-
 // reportRun shows the progress of a run, its figures and its rows.
 func reportRun(v *visit) error {
 	path := v.reportPath() + "/runs/" + url.PathEscape(v.variable("run_id"))
@@ -300,10 +297,11 @@ func reportRun(v *visit) error {
 	v.follow = underway(run)
 	name, _ := run["name"].(string)
 	data := object{"Run": run, "Page": page, "Report": v.reportPage(), "Underway": underway(run), "Users": v.may("users:read"), "About": reportKindOf(run["kind"]).Name, "First": "", "Next": ""}
-	var columns []column
-	names, _ := run["columns"].([]any)
-	for _, name := range texts(names) {
-		columns = append(columns, column{name, titled(name)})
+	var columns []string
+	list, _ := run["columns"].([]any)
+	names := texts(list)
+	for _, name := range names {
+		columns = append(columns, titled(name))
 	}
 	figures, _ := run["figures"].([]any)
 	data["Columns"], data["Totals"], data["Bars"], data["Parts"] = columns, totals(figures), bars(figures), parts(figures)
@@ -312,15 +310,31 @@ func reportRun(v *visit) error {
 		if err != nil {
 			return err
 		}
-		data["Rows"] = a.Data
+		data["Rows"] = cellsOf(names, a.Data)
 		v.paged(data, a.Meta, page)
 	}
 	return v.show("report-run.html", name, data)
 }
 
+// cellsOf returns rows as texts, in the order of columns. Null is empty.
+func cellsOf(names []string, rows any) (all [][]string) {
+	list, _ := rows.([]any)
+	for _, item := range list {
+		row, _ := item.(object)
+		cells := make([]string, len(names))
+		for i, name := range names {
+			if row[name] != nil {
+				cells[i] = fmt.Sprint(row[name])
+			}
+		}
+		all = append(all, cells)
+	}
+	return all
+}
+
 // titled returns the name of a column or a figure as text for people.
 func titled(name string) string {
-	text := strings.ReplaceAll(name, "_", " ")
+	text := strings.ReplaceAll(strings.ReplaceAll(name, "sign_ins", "sign-ins"), "_", " ")
 	if text == "" {
 		return ""
 	}

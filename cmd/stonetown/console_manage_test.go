@@ -606,7 +606,7 @@ func manageReports(b inspector, server *running, c credentials) {
 
 	// A review of a type that does not exist fails, and says so.
 	b.open("/console/reports/new?kind=access_review")
-	b.put("parameters/resource_type", "nothing", "parameters/action", "view")
+	b.put("parameters/resource_type", "no_such_type", "parameters/action", "view")
 	b.send("Save")
 	b.says("Report saved.")
 	b.send("Run")
