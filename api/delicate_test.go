@@ -106,7 +106,8 @@ func delicateForms(t *testing.T, w *world, c *client) {
 		connections/new connections/{}/edit connections/{}/enable connections/{}/delete connections/{}/mapping/save
 		security/issuers/new security/issuers/{}/edit security/issuers/{}/enable security/issuers/{}/delete
 		security/policies/{} security/keys/rotate security/keys/replace security/certificates/{}/rotate security/certificates/{}/replace
-		security/threat-feeds/new security/threat-feeds/{}/edit security/threat-feeds/{}/upload security/threat-feeds/{}/delete`)
+		security/threat-feeds/new security/threat-feeds/{}/edit security/threat-feeds/{}/upload security/threat-feeds/{}/delete
+		sign-in-flow/publish sign-in-flow/versions/{}/rollback sign-in-flow/actions/{}/secret branding/mails/{}/{}`)
 	askInControl := strings.Fields(`
 		tenants/new tenants/{}/suspend tenants/{}/decommission members/{}/edit invitations/new
 		service-accounts/new service-accounts/{}/edit service-accounts/{}/rotate-secret service-accounts/{}/delete`)
@@ -130,7 +131,7 @@ func delicateForms(t *testing.T, w *world, c *client) {
 				continue
 			}
 			media := "application/x-www-form-urlencoded"
-			if strings.HasSuffix(path, "/upload") {
+			if strings.HasSuffix(path, "/upload") || strings.HasSuffix(path, "/logo") {
 				media = "multipart/form-data; boundary=x"
 			}
 			p := site.who.browse(t, "POST", variable.ReplaceAllString(path, "x"), media, asBrowser(site.who.token), strings.NewReader("x=y"))

@@ -24,6 +24,7 @@ func TestConsoleBranding(t *testing.T) {
 	b.fill("email", c.Admin.Email, "password", c.Admin.Password)
 	b.press("Sign in")
 	b.browser.at("/console", "Overview")
+	server.confirm(t)
 	const hostile = `</p><script>alert(1)</script>'"&`
 	read := func() map[string]any { return server.call(t, c, "GET", "branding", "", 200) }
 	b.open("/console")

@@ -21,6 +21,7 @@ func TestConsoleSignInFlow(t *testing.T) {
 	b.fill("email", c.Admin.Email, "password", c.Admin.Password)
 	b.press("Sign in")
 	b.at(page, "Sign-in flow")
+	server.confirm(t)
 	b.says("No flow is active")
 	read := func(path string) map[string]any { return server.call(b.T, c, "GET", "sign-in-flow"+path, "", 200) }
 
