@@ -30,7 +30,6 @@ func (e *Engine) Write(ctx context.Context, tenantID string, req WriteRequest) (
 		err = &PreconditionError{Index: unmet.Index, Token: encodeToken(tenantID, unmet.Epoch, unmet.Revision)}
 	}
 	if err != nil {
-		req.Turn.Fail()
 		return WriteResponse{}, fmt.Errorf("write: %w", opError(err))
 	}
 	return WriteResponse{Statuses: result.Statuses[:len(req.Ops)], Counts: result.Counts[:len(req.Ops)], Token: token}, nil

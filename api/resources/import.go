@@ -275,7 +275,9 @@ func (s *stores) begin(i *relationImport, c *importChunk) {
 				store.err = fmt.Errorf("panic while a chunk was stored: %v", p)
 			}
 		}()
-		store.written, store.err = i.write(c, turn, likelyNew)
+		if store.written, store.err = i.write(c, turn, likelyNew); store.err != nil {
+			turn.Fail()
+		}
 	}()
 }
 
