@@ -15,7 +15,8 @@ import (
 func TestSealedColumns(t *testing.T) {
 	notSealed := []string{
 		"applications.previous_secret_hash", "applications.secret_hash", "idempotency_keys.request_hash", "idempotency_keys.scope_hash",
-		"saml_keys.certificate", "sessions.token_hash", "tenant_receipts.request_hash", "tenant_schemas.document",
+		"branding_pictures.data", "saml_keys.certificate", "sessions.token_hash", "tenant_receipts.request_hash", "tenant_schemas.document",
+		"threat_lists.data",
 	}
 	db, err := sqldb.Open(t.Context(), sqldb.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "test.db")})
 	if err != nil {
