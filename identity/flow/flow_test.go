@@ -20,10 +20,13 @@ import (
 	"stonetown/internal/eventlog"
 	"stonetown/internal/jobs"
 	"stonetown/internal/outbound"
+	"stonetown/internal/pgtest"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
 	"stonetown/tuplestore/sqlstore"
 )
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
 
 const tenantA = "tnt_a"
 
@@ -65,7 +68,12 @@ func (signer) Sign(h http.Header, id string, _ time.Time, _ []byte, current, _ s
 // newRegistry returns a registry on a database of its own.
 func newRegistry(t testing.TB, client *outbound.Client) *Registry {
 	t.Helper()
-	db, err := sqldb.Open(t.Context(), sqldb.Config{URL: "sqlite://" + filepath.Join(t.TempDir(), "test.db")})
+	return newRegistryOn(t, "sqlite://"+filepath.Join(t.TempDir(), "test.db"), client)
+}
+
+func newRegistryOn(t testing.TB, url string, client *outbound.Client) *Registry {
+	t.Helper()
+	db, err := sqldb.Open(t.Context(), sqldb.Config{URL: url})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +337,12 @@ func check(t *testing.T, seed uint64, in Input, o Outcome) {
 
 // TestVersionsAreKept: the newest versions are kept, with the secrets of their actions.
 func TestVersionsAreKept(t *testing.T) {
-	r := newRegistry(t, outbound.New(outbound.Config{AllowInsecure: true}))
+	t.Run("SQLite", func(t *testing.T) { versionsAreKept(t, "sqlite://"+filepath.Join(t.TempDir(), "test.db")) })
+	t.Run("PostgreSQL", func(t *testing.T) { versionsAreKept(t, pgtest.URL(t)) })
+}
+
+func versionsAreKept(t *testing.T, url string) {
+	r := newRegistryOn(t, url, outbound.New(outbound.Config{AllowInsecure: true}))
 	first := r.mustPublish(t, tenantA, "http://127.0.0.1:65533/", DenyOnError)
 	for range MaxVersions {
 		if _, err := r.SaveDraft(t.Context(), tenantA, Document{}, nil); err != nil {
