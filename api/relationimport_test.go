@@ -15,7 +15,10 @@ import (
 	"testing"
 	"time"
 
+	"stonetown/api"
+	"stonetown/engine"
 	"stonetown/internal/eventlog"
+	"stonetown/tuplestore"
 )
 
 const relationImportPath = "/api/v1/resources/relations/import"
@@ -307,6 +310,34 @@ func relationImportChunks(t *testing.T, w *world, c *client) {
 	<-stopped
 	equal(t, "created", told[len(told)-1]["created"], float64((chunks-7)*size))
 	equal(t, "relations", len(allOf(t, c, "/api/v1/relations?resource_type=document")), chunks*size)
+}
+
+// outdated is an engine that validates the first chunk of an import by types that have changed since.
+type outdated struct{ api.Engine }
+
+func (o outdated) Import(ctx context.Context, tenant string, req engine.WriteRequest, firstLine, lastLine int64) (engine.WriteResponse, error) {
+	if firstLine == 1 && req.Turn != nil {
+		return engine.WriteResponse{}, tuplestore.ErrSchemaChanged
+	}
+	return o.Engine.Import(ctx, tenant, req, firstLine, lastLine)
+}
+
+// Chunks that are stored again keep their order.
+func TestImportOrder(t *testing.T) {
+	w := newWorld(t, databases["SQLite"](t), func(c *api.Config) { c.Engine = outdated{c.Engine} })
+	c := w.tenant(t, "imports")
+	define(t, c)
+	for n := range 10 {
+		before := len(w.events(t, c, 0))
+		var lines []any
+		var want []string
+		for i := range 12 {
+			lines = append(lines, lineOf(fmt.Sprint(n, ".", i), "viewer", user("ann")))
+			want = append(want, fmt.Sprintf(`{"created":1,"updated":0,"deleted":0,"first_line":%d,"last_line":%[1]d}`, i+1))
+		}
+		equal(t, "status", c.load(t, "?chunk_size=1", "", lines...).status, 200)
+		equal(t, "events", w.imported(t, c, before), want)
+	}
 }
 
 // relationImportsEqual compares relations that were imported with those that were written.

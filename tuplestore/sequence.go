@@ -3,6 +3,7 @@ package tuplestore
 import (
 	"context"
 	"crypto/rand"
+	"math"
 	"sync"
 )
 
@@ -15,13 +16,13 @@ type Sequence struct {
 	mu     sync.Mutex
 	turns  int
 	queued int           // turns whose writes have their place
-	failed bool          // a write was not applied
+	failed int           // the first turn whose write was not applied; MaxInt: none
 	change chan struct{} // closed at the next change
 }
 
 // NewSequence returns a sequence without writes.
 func NewSequence() *Sequence {
-	return &Sequence{key: "sequence " + rand.Text(), change: make(chan struct{})}
+	return &Sequence{key: "sequence " + rand.Text(), failed: math.MaxInt, change: make(chan struct{})}
 }
 
 // Next returns the turn of the next write.
@@ -56,21 +57,21 @@ func (t *Turn) Key() string {
 }
 
 // Fail ends the sequence: the writes after this one are not applied. The owner of a turn calls it
-// when it does not write after all.
+// when the write has failed or is not made.
 func (t *Turn) Fail() {
 	if t != nil {
-		t.sequence.update(func() { t.sequence.failed = true })
+		t.sequence.update(func() { t.sequence.failed = min(t.sequence.failed, t.number) })
 	}
 }
 
-// Err is [ErrSequenceEnded] if a write of the sequence was not applied.
+// Err is [ErrSequenceEnded] if a write before this one was not applied.
 func (t *Turn) Err() error {
 	if t == nil {
 		return nil
 	}
 	t.sequence.mu.Lock()
 	defer t.sequence.mu.Unlock()
-	if t.sequence.failed {
+	if t.sequence.failed < t.number {
 		return ErrSequenceEnded
 	}
 	return nil
@@ -84,7 +85,7 @@ func (t *Turn) Wait(ctx context.Context) error {
 	}
 	for {
 		t.sequence.mu.Lock()
-		failed, ready, change := t.sequence.failed, t.sequence.queued >= t.number, t.sequence.change
+		failed, ready, change := t.sequence.failed < t.number, t.sequence.queued >= t.number, t.sequence.change
 		t.sequence.mu.Unlock()
 		switch {
 		case failed:

@@ -282,19 +282,25 @@ func (s *stores) begin(i *relationImport, c *importChunk) {
 }
 
 // acknowledge waits for the first chunk. If the types have changed since it was validated, it is
-// stored again, and so are those after it.
+// stored again, and so are those after it, before any new chunk.
 func (s *stores) acknowledge(i *relationImport, to *web.Lines) error {
 	first := s.begun[0]
 	<-first.done
-	if errors.Is(first.err, tuplestore.ErrSchemaChanged) || errors.Is(first.err, tuplestore.ErrSequenceEnded) {
+	rest := s.begun[1:]
+	if errors.Is(first.err, tuplestore.ErrSchemaChanged) {
 		s.wait()
-		s.sequence = tuplestore.NewSequence()
-		first.written, first.err = i.write(first.chunk, nil, i.likelyNew())
+		if first.written, first.err = i.write(first.chunk, nil, i.likelyNew()); first.err == nil {
+			s.begun, s.sequence = nil, tuplestore.NewSequence()
+			for _, store := range rest {
+				s.begin(i, store.chunk)
+			}
+			rest = s.begun
+		}
 	}
 	if first.err != nil {
 		return i.refused(first.err, first.chunk)
 	}
-	s.begun = s.begun[1:]
+	s.begun = rest
 	return i.stored(to, first.chunk, first.written)
 }
 

@@ -158,7 +158,7 @@ func (s *Store) SnapshotIn(_ *tuplestore.Tx, tenant string) tuplestore.Snapshot 
 
 // Write implements [tuplestore.Store]. Also gets no transaction, and must not write to the
 // same tenant, which is locked.
-func (s *Store) Write(ctx context.Context, tenant string, w tuplestore.Write) (result tuplestore.Result, err error) {
+func (s *Store) Write(ctx context.Context, tenant string, w tuplestore.Write) (_ tuplestore.Result, err error) {
 	defer func() {
 		if err != nil {
 			w.Turn.Fail()

@@ -24,7 +24,8 @@ func numberedLoad(n, size int) tuplestore.Write {
 	return w
 }
 
-// Loads that wait for each other are prepared ahead, and committed as they were prepared.
+// Loads that wait for each other are prepared ahead, and committed as they were prepared. Adjacent
+// ones register the same object.
 func TestAhead(t *testing.T) {
 	onEach(t, func(t *testing.T, url string) {
 		s := open(t, Config{DB: openDB(t, url)})
@@ -33,6 +34,10 @@ func TestAhead(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range loads {
 			w := numberedLoad(i, 600)
+			for shared := range 2 {
+				object := tuplestore.Object{Type: "doc", ID: fmt.Sprint("shared ", i+shared)}
+				w.Ops = append(w.Ops, tuplestore.Op{Tuple: tuplestore.Presence(object)})
+			}
 			w.Turn = sequence.Next()
 			wg.Go(func() {
 				result, err := s.Write(t.Context(), "t", w)

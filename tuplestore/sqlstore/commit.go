@@ -143,6 +143,7 @@ type attempt struct {
 	existing []tuplestore.Fact  // for the view, as it is read
 	receipts map[string]receipt // by commit ID
 	holders  []Holder
+	notHeld  []readlease.NodeID // the holders that no longer held the tenant
 
 	commitEvents int64 // how many commits have an event before the group
 	committedAt  int64 // the time of the newest commit, in µs
@@ -152,7 +153,6 @@ type attempt struct {
 	last    *sqldb.Batch // the statements of the effects
 
 	sequences map[string]bool // those that have ended in this group
-	notHeld   []readlease.NodeID
 }
 
 // receipt is the stored result of a write that was applied before.

@@ -51,7 +51,7 @@ type tenantQueue struct {
 // w must therefore not be changed after ctx has ended.
 //
 // All text in w must be UTF-8 without NUL.
-func (s *Store) Write(ctx context.Context, tenant string, w tuplestore.Write) (result tuplestore.Result, err error) {
+func (s *Store) Write(ctx context.Context, tenant string, w tuplestore.Write) (_ tuplestore.Result, err error) {
 	defer func() {
 		if err != nil {
 			w.Turn.Fail()
