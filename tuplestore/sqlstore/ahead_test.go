@@ -58,6 +58,36 @@ func TestAhead(t *testing.T) {
 	})
 }
 
+// A load does not wait in the database for one after it that creates the same tuple: that one waits for
+// it in turn, which the database cannot see.
+func TestAheadSharesNoTuple(t *testing.T) {
+	onEach(t, func(t *testing.T, url string) {
+		s := open(t, Config{DB: openDB(t, url)})
+		ctx, cancel := context.WithTimeout(t.Context(), s.CommitTimeout*2/3)
+		defer cancel()
+		sequence := tuplestore.NewSequence()
+		var wg sync.WaitGroup
+		for round := range 4 {
+			last := tuple([6]string{"doc", fmt.Sprint("zz", round), "viewer", "user", "ann", ""})
+			for i, size := range []int{600, 4000, 600} { // the second one is copied while the third one is
+				w := numberedLoad(3*round+i, size)
+				if i > 0 {
+					w.Ops = append(w.Ops, tuplestore.Op{Tuple: last})
+				}
+				w.Turn = sequence.Next()
+				wg.Go(func() {
+					if result, err := s.Write(ctx, "t", w); err != nil {
+						t.Errorf("round %d, load %d: %v", round, i, err)
+					} else if got := result.Statuses[len(result.Statuses)-1]; i == 2 && got != tuplestore.Existed {
+						t.Errorf("round %d: the tuple of both loads: %v", round, got)
+					}
+				})
+			}
+		}
+		wg.Wait()
+	})
+}
+
 // Another tenant's write does not wait for more than the loads that are prepared.
 func TestAheadIsFair(t *testing.T) {
 	onEach(t, func(t *testing.T, url string) {
