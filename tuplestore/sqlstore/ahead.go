@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
 
 	"stonetown/internal/sqldb"
@@ -143,7 +144,7 @@ func (s *Store) prepare(l *tenantQueue, a *ahead) (err error) {
 	at.view = apply.NewView(before.head)
 	at.view.Add(at.existing...)
 	for _, p := range a.after {
-		for created := range p.among(needs.Tuples) {
+		for created := range common(p, needs.Tuples, func(t tuplestore.Tuple) tuplestore.Tuple { return t }) {
 			at.view.Add(tuplestore.Fact{Tuple: created.Tuple, Qualifier: created.Qualifier})
 		}
 	}
@@ -239,20 +240,17 @@ func (s *Store) dropAhead(l *tenantQueue) {
 	}
 	s.mu.Unlock()
 	for _, a := range dropped {
-		if <-a.done; a.err == nil {
-			a.err = errOvertaken
-			a.rollback()
-		} else {
-			a.err = errOvertaken
-		}
+		<-a.done
+		a.err = errOvertaken
+		a.rollback()
 	}
 }
 
-// among yields the created tuples that are among others, which must be in primary-key order.
-func (p *plan) among(tuples []tuplestore.Tuple) func(func(version) bool) {
+// common yields the created tuples that others contain, too, which must be in primary-key order.
+func common[T any](p *plan, others []T, tuple func(T) tuplestore.Tuple) iter.Seq[version] {
 	return func(yield func(version) bool) {
-		for i, j := 0, 0; i < len(p.created) && j < len(tuples); {
-			switch c := p.created[i].Tuple.Compare(tuples[j]); {
+		for i, j := 0, 0; i < len(p.created) && j < len(others); {
+			switch c := p.created[i].Tuple.Compare(tuple(others[j])); {
 			case c < 0:
 				i++
 			case c > 0:
@@ -269,15 +267,8 @@ func (p *plan) among(tuples []tuplestore.Tuple) func(func(version) bool) {
 
 // overlaps reports whether both plans create the same tuple.
 func (p *plan) overlaps(q *plan) bool {
-	for i, j := 0, 0; i < len(p.created) && j < len(q.created); {
-		switch c := p.created[i].Tuple.Compare(q.created[j].Tuple); {
-		case c < 0:
-			i++
-		case c > 0:
-			j++
-		default:
-			return true
-		}
+	for range common(p, q.created, func(v version) tuplestore.Tuple { return v.Tuple }) {
+		return true
 	}
 	return false
 }
