@@ -3,29 +3,35 @@ package fair
 import (
 	"runtime"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
-// Threads have a low priority, and that of the caller stays.
+// Threads have a low priority and a long slice, and those of the caller stay.
 func TestThreadPriority(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	before := priority(t)
 	th := NewThreads(1, t.Context().Done())
 	th.begin()
-	seen := make(chan int)
+	seen := make(chan unix.SchedAttr)
 	th.jobs <- func() { seen <- priority(t) } // waits for a free thread
-	if got, want := <-seen, min(19, before+niceness); got != want {
-		t.Errorf("the work has niceness %d, want %d", got, want)
+	got := <-seen
+	if want := min(19, before.Nice+niceness); got.Nice != want {
+		t.Errorf("the work has niceness %d, want %d", got.Nice, want)
+	}
+	if hasSlices := before.Runtime > 0; hasSlices && got.Runtime != uint64(slice) {
+		t.Errorf("the work has a slice of %d ns, want %d", got.Runtime, slice)
 	}
 	if after := priority(t); after != before {
-		t.Errorf("the niceness of the caller was %d, and is %d", before, after)
+		t.Errorf("the caller had %+v, and has %+v", before, after)
 	}
 }
 
-func priority(t *testing.T) int {
-	p, err := ownNiceness()
+func priority(t *testing.T) unix.SchedAttr {
+	a, err := unix.SchedGetAttr(0, 0)
 	if err != nil {
-		t.Error(err)
+		t.Fatal(err)
 	}
-	return p
+	return *a
 }
