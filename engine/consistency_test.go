@@ -107,6 +107,48 @@ func TestChecksShareTheTailRead(t *testing.T) {
 	}
 }
 
+// rememberingStore has all commits in memory.
+type rememberingStore struct{ tuplestore.Store }
+
+func (s rememberingStore) KnownChanges(tenant string, after tuplestore.Revision) ([]tuplestore.Commit, bool) {
+	commits, err := s.Changes(context.Background(), tenant, after, 1000)
+	return commits, err == nil && len(commits) > 0
+}
+
+// A check after a write that the store has in memory must not read, and must reflect it.
+func TestKnownChangesAreApplied(t *testing.T) {
+	w := newFixture(t, engine.Config{})
+	w.define("doc\n  viewer [user]")
+	w.write("doc:1#viewer@user:ann")
+	e := open(t, rememberingStore{w.store}, engine.Config{})
+	req := request("user:ann", "view", "doc:1")
+	for e.Stats().Loads == 0 {
+		ask(t, e, req)
+	}
+	before := e.Stats().TailReads
+	for range 10 {
+		if err := w.remove("doc:1#viewer@user:ann"); err != nil {
+			t.Fatal(err)
+		}
+		if _, allowed := ask(t, e, req); allowed {
+			t.Fatal("a check missed an acknowledged write")
+		}
+		fresh := req
+		fresh.Consistency = engine.Consistency{Mode: engine.AtLeast, Token: w.write("doc:1#viewer@user:ann")}
+		if _, allowed := ask(t, e, fresh); !allowed {
+			t.Fatal("a check with the token of a write missed it")
+		}
+	}
+	if reads := e.Stats().TailReads - before; reads != 0 {
+		t.Errorf("20 checks after writes took %d tail reads, want none", reads)
+	}
+	// A change of the model is a commit like others.
+	w.define("doc\n  owner [user]\n  viewer [user]: this & owner")
+	if _, allowed := ask(t, e, req); allowed {
+		t.Error("a check missed a change of the model")
+	}
+}
+
 // slowStore lets a changelog read pass for each token in the gate.
 type slowStore struct {
 	tuplestore.Store

@@ -87,6 +87,13 @@ func (t *tenant) rlock(ctx context.Context, c Consistency) (tokenIgnored bool, e
 		return false, nil
 	}
 	t.mu.RUnlock()
+	if t.followKnown() {
+		t.mu.RLock()
+		if t.isFresh(c.Mode, epoch, rev) {
+			return false, nil
+		}
+		t.mu.RUnlock()
+	}
 	for known := false; !known; { // it may be forgotten after the read
 		t.use()
 		// The read itself is shared with other requests and belongs to no trace.
@@ -215,6 +222,28 @@ func (t *tenant) follow(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// followKnown applies the commits that the store has in memory to the resident graph. It reports
+// whether there were any; what it cannot apply is left to refresh.
+func (t *tenant) followKnown() bool {
+	t.mu.RLock()
+	resident, after := t.graph != nil, t.position.revision
+	t.mu.RUnlock()
+	if !resident {
+		return false
+	}
+	commits, ok := t.engine.store.KnownChanges(t.id, after)
+	if !ok {
+		return false
+	}
+	for i := range commits {
+		if err := t.apply(&commits[i]); err != nil {
+			return false
+		}
+	}
+	t.account()
+	return true
 }
 
 // apply applies one commit to the resident graph, unless another call has done so.

@@ -54,6 +54,11 @@ type Store interface {
 	// with [ErrRevisionCollected] if the commits have been collected.
 	Changes(ctx context.Context, tenant string, after Revision, limit int) ([]Commit, error)
 
+	// KnownChanges is Changes without I/O and without a limit. It answers only if this process is
+	// the database's only writer and still has the commits after the revision, of which there is
+	// at least one; some of them may be newer than KnownHead.
+	KnownChanges(tenant string, after Revision) ([]Commit, bool)
+
 	// Since returns the head, and the tuples that the commits after a revision have changed. It is
 	// for readers that only have to know what has changed: complete is false, and no tuple is
 	// returned, if these commits have been collected, are more than a few hundred or very large,

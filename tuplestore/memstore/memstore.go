@@ -105,6 +105,11 @@ func (s *Store) Changes(_ context.Context, tenant string, after tuplestore.Revis
 	return s.tenant(tenant).changes(after, limit), nil
 }
 
+// KnownChanges implements [tuplestore.Store]. It never answers: Changes has no I/O.
+func (s *Store) KnownChanges(string, tuplestore.Revision) ([]tuplestore.Commit, bool) {
+	return nil, false
+}
+
 // sinceCommits bounds what Since returns.
 const sinceCommits = 128
 

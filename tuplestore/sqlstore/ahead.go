@@ -199,7 +199,7 @@ func (s *Store) finish(a *ahead, told *revocations) (_ []outcome, err error) {
 	if at.head == nil || *at.head != before.head || at.commitEvents != before.commitEvents || at.committedAt != before.committedAt {
 		return nil, errOvertaken
 	}
-	at.committedAt = at.effects.commits[0].micros
+	at.committedAt = at.effects.commits[0].At.UnixMicro()
 	if err := at.commit(told); err != nil {
 		return nil, err
 	}

@@ -247,6 +247,7 @@ func (a *attempt) commit(told *revocations) error {
 		return err
 	}
 	if a.store.onlyWriter() {
+		a.store.recent.add(a.tenant, a.effects.commits) // before the head, of which they are the changes
 		a.store.known.Store(a.tenant, a.view.Head())
 	}
 	told.release(a.view.Head().Revision)

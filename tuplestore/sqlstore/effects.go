@@ -41,9 +41,8 @@ type transient struct {
 }
 
 type commitRow struct {
-	rev                   tuplestore.Revision
-	micros                int64
-	actor, changes, event string
+	tuplestore.Commit
+	encoded, event string // encoded are its changes
 }
 
 type receiptRow struct {
@@ -97,14 +96,16 @@ func (e *effects) commit(rev tuplestore.Revision, micros int64, w tuplestore.Wri
 		}
 		e.created = append(e.created, version{c, by})
 	}
-	changes, err := encodeChanges(v.Changes)
+	encoded, err := encodeChanges(v.Changes)
 	if err != nil {
 		return err
 	}
-	e.commits = append(e.commits, commitRow{rev, micros, w.Actor, changes, event})
+	row := commitRow{tuplestore.Commit{Revision: rev, At: instant(micros), Actor: w.Actor, Changes: v.Changes}, encoded, event}
 	if v.PutsSchema {
+		row.Schema = notNil(w.PutSchema)
 		e.schemas = append(e.schemas, schemaRow{rev, w.PutSchema})
 	}
+	e.commits = append(e.commits, row)
 	return nil
 }
 
@@ -158,7 +159,7 @@ func (e *effects) batch(dialect sqldb.Dialect, tenant string, before, after tupl
 			if c.event != "" {
 				commitEvents++
 			}
-			revs[i], actors[i], times[i], changes[i], events[i], counts[i] = int64(c.rev), c.actor, c.micros, c.changes, c.event, commitEvents
+			revs[i], actors[i], times[i], changes[i], events[i], counts[i] = int64(c.Revision), c.Actor, c.At.UnixMicro(), c.encoded, c.event, commitEvents
 		}
 		insert(b, dialect, tenant, "tenant_commits", []column{
 			{name: "rev", ints: revs},
@@ -189,7 +190,7 @@ func (e *effects) batch(dialect sqldb.Dialect, tenant string, before, after tupl
 	}
 	if after != before {
 		b.Queue(`UPDATE tenant_heads SET rev = $2, schema_rev = $3, commit_events = $4, committed_at = $5 WHERE tenant_id = $1`,
-			[]any{tenant, int64(after.Revision), int64(after.SchemaRevision), commitEvents, e.commits[len(e.commits)-1].micros}, nil)
+			[]any{tenant, int64(after.Revision), int64(after.SchemaRevision), commitEvents, e.commits[len(e.commits)-1].At.UnixMicro()}, nil)
 	}
 	return b, failed
 }

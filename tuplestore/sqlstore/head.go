@@ -74,6 +74,11 @@ func (s *Store) Latest(ctx context.Context, tenant string) (tuplestore.Head, []b
 	return head, document, nil
 }
 
+// KnownChanges implements [tuplestore.Store].
+func (s *Store) KnownChanges(tenant string, after tuplestore.Revision) ([]tuplestore.Commit, bool) {
+	return s.recent.after(tenant, after)
+}
+
 // Changes implements [tuplestore.Store].
 func (s *Store) Changes(ctx context.Context, tenant string, after tuplestore.Revision, limit int) ([]tuplestore.Commit, error) {
 	if head, ok := s.KnownHead(tenant); limit <= 0 || ok && head.Revision <= after {

@@ -121,8 +121,9 @@ type Store struct {
 	// known has the head of every tenant whose row was read, if this process is the only
 	// writer; otherwise it is empty. Only a tenant's committer replaces an entry, before it
 	// returns the new revision.
-	known sync.Map // tenant -> tuplestore.Head
-	texts texts
+	known  sync.Map // tenant -> tuplestore.Head
+	recent recent
+	texts  texts
 
 	asPrepared atomic.Int64 // loads that were committed as they were prepared ahead, for tests
 

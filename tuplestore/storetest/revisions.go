@@ -105,6 +105,41 @@ var revisionCases = []testCase{
 			}
 		}
 	}},
+	{"known changes are the changes", func(f *fixture) {
+		f.apply(create(viewer("1", "ann")))
+		if _, known := f.store.KnownChanges(f.tenant, 0); !known {
+			return // another process may write to this database, or nothing is kept
+		}
+		conditional := create(viewer("1", "ann"))
+		conditional.Qualifier.Condition = "c"
+		for i, w := range []tuplestore.Write{
+			{Actor: "bob", Ops: []tuplestore.Op{create(viewer("2", "ann")), remove(viewer("1", "ann"))}},
+			{PutSchema: []byte("schema")},
+			{Ops: []tuplestore.Op{create(viewer("1", "ann"))}},
+			{Ops: []tuplestore.Op{conditional}},
+			{Ops: []tuplestore.Op{create(viewer("1", "ann")), removeMatching(tuplestore.Filter{ObjectType: "doc", ObjectID: "2"})}},
+			{Ops: []tuplestore.Op{removeMatching(tuplestore.Filter{ObjectType: "doc", ObjectID: "9"})}}, // changes nothing
+			{PutSchema: []byte{}},
+		} {
+			f.write(w)
+			head := f.head().Revision
+			for after := range head {
+				known, ok := f.store.KnownChanges(f.tenant, after)
+				if !ok {
+					f.Fatalf("write %d: the changes after %d of %d are not known", i, after, head)
+				}
+				f.same(fmt.Sprintf("write %d, changes after %d", i, after), f.changes(after, 1000), known)
+			}
+			for _, after := range []tuplestore.Revision{head, head + 1} {
+				if known, ok := f.store.KnownChanges(f.tenant, after); ok {
+					f.Errorf("write %d: the changes after %d are %+v, though the head is %d", i, after, known, head)
+				}
+			}
+		}
+		if known, ok := f.in("other").store.KnownChanges("other", 0); ok {
+			f.Errorf("another tenant has the changes %+v", known)
+		}
+	}},
 	{"tenants are separate", func(f *fixture) {
 		a, b := f.in("a"), f.in("b")
 		shared := viewer("1", "ann")

@@ -347,6 +347,9 @@ func RunShared(t *testing.T, open func(t *testing.T) (a, b tuplestore.Store)) {
 				if head, known := f.store.KnownHead(f.tenant); known {
 					f.Errorf("known head is %+v, though another process may write", head)
 				}
+				if commits, known := f.store.KnownChanges(f.tenant, 0); known {
+					f.Errorf("known changes are %+v, though another process may write", commits)
+				}
 			}
 		}},
 		{"a write sent again to the other store is a replay", func(a, b *fixture) {
