@@ -99,7 +99,7 @@ func (m *meter) runAlone(ctx context.Context, duration time.Duration) error {
 			}
 			for at.Before(end) && ctx.Err() == nil {
 				due := at
-				time.Sleep(time.Until(due)) // returns at once in a closed loop
+				sleepUntil(due) // returns at once in a closed loop
 				if err := call(ctx); err != nil {
 					cancel(err)
 					return
