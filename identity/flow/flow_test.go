@@ -171,7 +171,8 @@ func TestSlowServices(t *testing.T) {
 	}
 }
 
-// TestPlaces: the slow service of a tenant takes no place of another.
+// TestPlaces: the slow service of a tenant takes no place of another. A sign-in of that tenant waits, and
+// its action fails when it has waited too long.
 func TestPlaces(t *testing.T) {
 	release, started := make(chan struct{}), make(chan struct{}, 100)
 	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -185,11 +186,15 @@ func TestPlaces(t *testing.T) {
 	r := newRegistry(t, outbound.New(outbound.Config{AllowInsecure: true}))
 	r.callTime = 20 * time.Second
 	r.mustPublish(t, "tnt_slow", slow.URL, DenyOnError)
+	r.mustPublish(t, "tnt_slow", slow.URL, ContinueOnError)
 	r.mustPublish(t, "tnt_fast", fast.URL, DenyOnError)
+	run := func(tenantID string, version int) (Outcome, error) {
+		return r.Run(t.Context(), tenantID, version, SignIn, Input{At: time.Now()}, nil)
+	}
 	var running sync.WaitGroup
 	for range 16 {
 		running.Go(func() {
-			if _, err := r.Run(t.Context(), "tnt_slow", 1, SignIn, Input{At: time.Now()}, nil); err != nil {
+			if _, err := run("tnt_slow", 1); err != nil {
 				t.Error(err)
 			}
 		})
@@ -197,19 +202,23 @@ func TestPlaces(t *testing.T) {
 	for range 16 {
 		<-started
 	}
-	if _, err := r.Run(t.Context(), "tnt_fast", 1, SignIn, Input{At: time.Now()}, nil); err != nil {
+	if _, err := run("tnt_fast", 1); err != nil {
 		t.Error(err)
 	}
-	// A further sign-in of the tenant would wait.
-	ctx, cancel := context.WithCancel(t.Context())
-	waiting := make(chan error)
-	go func() {
-		_, err := r.Run(ctx, "tnt_slow", 1, SignIn, Input{At: time.Now()}, nil)
-		waiting <- err
-	}()
-	cancel()
-	if err := <-waiting; !errors.Is(err, context.Canceled) {
-		t.Errorf("the seventeenth: %v", err)
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		if _, err := run("tnt_slow", 1); !isDenied(err) {
+			t.Errorf("without a place: %v", err)
+		}
+	})
+	waiting.Go(func() {
+		if o, err := run("tnt_slow", 2); err != nil || o.Steps[0].Reason != Overloaded {
+			t.Errorf("without a place, continued: %+v, %v", o.Steps, err)
+		}
+	})
+	waiting.Wait()
+	if len(started) > 0 {
+		t.Error("there were more requests than places")
 	}
 	close(release)
 	running.Wait()

@@ -395,13 +395,16 @@ func (r *Registry) caller(tenantID string, p Point, in Input) caller {
 	return func(ctx context.Context, s Step, a Action) (Result, error) { return r.call(ctx, tenantID, p, s, a, in) }
 }
 
-// Preview runs a point of a document without effects on users. With calls, the services of its actions
+// Preview runs a point of a document without effects on users, now unless in has a time. With calls, the services of its actions
 // are called, with the member test; the caller must hold the rights to publish the document then. It
 // fails with [*authority.DeniedError].
 func (r *Registry) Preview(ctx context.Context, tenantID string, d Document, p Point, in Input, calls bool) (Outcome, error) {
 	c, err := compile(d)
 	if err != nil {
 		return Outcome{}, err
+	}
+	if in.At.IsZero() {
+		in.At = r.now()
 	}
 	var call caller
 	if in.Test = true; calls {
