@@ -311,6 +311,88 @@ func TestRandomFlows(t *testing.T) {
 	}
 }
 
+// TestStateOfAnotherVersion: the results of the actions of a version are not those of the next one.
+func TestStateOfAnotherVersion(t *testing.T) {
+	c, err := compile(Document{SignIn: []Step{{Name: "x", Kind: CallAction, Action: "a"}}, Actions: []Action{{Name: "a"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := 0
+	call := func(context.Context, Step, Action) (Result, error) {
+		calls++
+		return Result{}, nil
+	}
+	for n, kept := range []*State{nil, {Version: 2, Results: map[int]Result{0: {}}}, {Version: 1, Results: map[int]Result{0: {RequireFactor: true}}}} {
+		if o, err := c.run(t.Context(), SignIn, 2, Input{At: time.Now()}, kept, call); err != nil || o.Factor || calls != []int{1, 1, 2}[n] {
+			t.Errorf("state %+v: %d calls, %+v, %v", kept, calls, o.Demands, err)
+		}
+	}
+}
+
+// TestClaimsOfAllActions: the claims of a session are bounded together, and the action that exceeds the
+// bound fails.
+func TestClaimsOfAllActions(t *testing.T) {
+	c, err := compile(Document{
+		SignIn:  []Step{{Name: "1", Kind: CallAction, Action: "a"}, {Name: "2", Kind: CallAction, Action: "a"}},
+		Actions: []Action{{Name: "a", OnError: ContinueOnError}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := c.run(t.Context(), SignIn, 1, Input{At: time.Now()}, nil, func(_ context.Context, s Step, _ Action) (Result, error) {
+		return Result{Claims: map[string]json.RawMessage{s.Name: json.RawMessage(`"` + strings.Repeat("x", MaxClaimsBytes/2) + `"`)}}, nil
+	})
+	if err != nil || len(o.Claims) != 1 || o.Claims["1"] == nil || o.Steps[1].Reason != ClaimRefused {
+		t.Errorf("%d claims, %+v, %v", len(o.Claims), o.Steps, err)
+	}
+}
+
+// TestPreviousSecret: the previous secret of an action signs until its time has passed, and no longer than
+// until the next rotation.
+func TestPreviousSecret(t *testing.T) {
+	now := time.Now()
+	r := newRegistry(t, outbound.New(outbound.Config{AllowInsecure: true}))
+	r.clock = func() time.Time { return now }
+	r.signer = &numbered{}
+	r.mustPublish(t, tenantA, "http://127.0.0.1:65533/", DenyOnError)
+	want := func(current, previous string) {
+		t.Helper()
+		if c, p, err := r.secrets(t.Context(), tenantA, "risk"); err != nil || c != current || p != previous {
+			t.Errorf("%q and %q, %v; want %q and %q", c, p, err, current, previous)
+		}
+	}
+	rotate := func(ttl time.Duration) {
+		t.Helper()
+		_, ends, err := r.RotateSecret(t.Context(), tenantA, "risk", ttl)
+		if err != nil || ends.IsZero() != (ttl == 0) {
+			t.Fatalf("%v, %v", ends, err)
+		}
+	}
+	want("1", "")
+	rotate(time.Hour)
+	want("2", "1")
+	now = now.Add(time.Hour - time.Second)
+	want("2", "1")
+	now = now.Add(time.Second)
+	want("2", "")
+	rotate(time.Hour)
+	rotate(time.Hour)
+	want("4", "3")
+	rotate(0)
+	want("5", "")
+}
+
+// numbered makes the secrets 1, 2 and so on.
+type numbered struct {
+	signer
+	made int
+}
+
+func (s *numbered) NewSecret() string {
+	s.made++
+	return fmt.Sprint(s.made)
+}
+
 // check fails if an outcome does not follow from its steps.
 func check(t *testing.T, seed uint64, in Input, o Outcome) {
 	t.Helper()
