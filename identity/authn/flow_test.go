@@ -185,7 +185,14 @@ func TestFlowDemands(t *testing.T) {
 	if r, err = w.SignIn(t.Context(), tenantA, "bob@example.com", plain, on); err != nil || r.Status != MFARequired || on.Token == "" {
 		t.Errorf("remembered: %+v, %v", r, err)
 	}
-	// It cannot be met, so it denies.
+	// A session in which a user can only add a factor is a session, so the flow runs before it, too.
+	w.settings(func(s *identity.Settings) { s.MFA.Mode = identity.MFARequired })
+	w.publish(denies(flow.SignIn))
+	if r, err := w.SignIn(t.Context(), tenantA, "ann@example.com", plain, device("test")); !isDenied(err) || r.Token != "" {
+		t.Errorf("before an enrolment: %+v, %v", r, err)
+	}
+	// A demand that cannot be met denies.
+	w.publish(demands(flow.Demands{Factor: true}))
 	w.settings(func(s *identity.Settings) { s.MFA.Mode = identity.MFAOff })
 	for _, email := range []string{"ann@example.com", "bob@example.com"} {
 		if _, err := w.SignIn(t.Context(), tenantA, email, plain, device("test")); !isDenied(err) {

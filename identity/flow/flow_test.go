@@ -455,3 +455,25 @@ func versionsAreKept(t *testing.T, url string) {
 		t.Errorf("%d secrets, %v", secrets, err)
 	}
 }
+
+// TestSecretsOfDrafts: publishing an earlier version leaves the secret of an action that only the draft has.
+func TestSecretsOfDrafts(t *testing.T) {
+	r := newRegistry(t, outbound.New(outbound.Config{AllowInsecure: true}))
+	r.mustPublish(t, tenantA, "http://127.0.0.1:65533/", DenyOnError)
+	next := Document{
+		SignIn:  []Step{{Name: "Next", Kind: CallAction, Action: "next"}},
+		Actions: []Action{{Name: "next", URL: "http://127.0.0.1:65533/", Effects: []Effect{EffectDeny}}},
+	}
+	if _, err := r.SaveDraft(t.Context(), tenantA, next, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := r.RotateSecret(t.Context(), tenantA, "next", 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.RollBack(t.Context(), tenantA, 1, ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Publish(t.Context(), tenantA, "", nil); err != nil {
+		t.Errorf("the draft: %v", err)
+	}
+}

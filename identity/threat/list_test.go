@@ -96,6 +96,9 @@ func TestParseLimits(t *testing.T) {
 			t.Errorf("%q more: %v", more, err)
 		}
 	}
+	if _, _, _, err := Parse(Address, []byte(strings.Repeat("bad\n", MaxEntries)+"192.0.2.1\n")); err != errTooLong {
+		t.Errorf("too many bad lines: %v", err)
+	}
 	if _, bad, first, _ := Parse(Address, []byte("192.0.2.1\n"+strings.Repeat("bad\n", 20))); bad != 20 || len(first) != maxFirstBad {
 		t.Errorf("%d bad lines, first %v", bad, first)
 	}
