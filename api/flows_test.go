@@ -230,7 +230,11 @@ func signInFlowForms(t *testing.T, w *world, c *client) {
 	} {
 		wantFlowFaults(t, c, tc.form, tc.faults...)
 	}
-	many := []any{}
+	wordy, many := []any{}, []any{}
+	for n := range 5 {
+		wordy = append(wordy, flowStep(fmt.Sprint(n), "deny", object{"when": `email == "` + strings.Repeat("x", 3600) + `"`}))
+	}
+	wantFlowFaults(t, c, object{"sign_in": wordy[:2], "sign_up": wordy[2:]}, "sign_in/1/when too_large")
 	for n := range 21 {
 		many = append(many, flowStep(fmt.Sprint(n), "deny", nil))
 	}
