@@ -228,6 +228,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"a_sign_in_flow_is_drafted_published_and_rolled_back":      signInFlowLife,
 	"invalid_sign_in_flows_are_refused":                        signInFlowForms,
 	"actions_decide_within_their_effects":                      signInFlowActions,
+	"claims_of_sign_ins_reach_first_parties_only":              signInFlowClaims,
 	"a_sign_in_flow_is_part_of_every_sign_in":                  signInFlowPaths,
 	"a_threat_feed_is_filled_changed_and_deleted":              threatFeeds,
 	"a_threat_feed_is_fetched":                                 fetchedFeeds,

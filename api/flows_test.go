@@ -230,7 +230,11 @@ func signInFlowForms(t *testing.T, w *world, c *client) {
 	} {
 		wantFlowFaults(t, c, tc.form, tc.faults...)
 	}
-	many := []any{}
+	wordy, many := []any{}, []any{}
+	for n := range 5 {
+		wordy = append(wordy, flowStep(fmt.Sprint(n), "deny", object{"when": `email == "` + strings.Repeat("x", 3600) + `"`}))
+	}
+	wantFlowFaults(t, c, object{"sign_in": wordy[:2], "sign_up": wordy[2:]}, "sign_in/1/when too_large")
 	for n := range 21 {
 		many = append(many, flowStep(fmt.Sprint(n), "deny", nil))
 	}
@@ -291,9 +295,7 @@ func signInFlowActions(t *testing.T, w *world, c *client) {
 	equal(t, "a factor", attempt(200, "").data()["status"], "mfa_enrolment_required")
 	service.says(`{"add_claims":{"department":"ops","level":3}}`)
 	app := newParty(t, c, object{"allowed_scopes": []any{"openid", "offline_access"}})
-	stranger := newParty(t, c, object{"allowed_scopes": []any{"openid"}, "first_party": false})
-	session := attempt(200, "").data()["session_token"].(string)
-	app.session, stranger.session = session, session
+	app.session = attempt(200, "").data()["session_token"].(string)
 	tokens := app.exchange(t, app.code(t, url.Values{"scope": {"openid offline_access"}}), nil).body
 	info := func(token any) object {
 		return c.with(token.(string)).want(t, 200, "", "GET", "/oauth2/userinfo", nil).body
@@ -307,16 +309,12 @@ func signInFlowActions(t *testing.T, w *world, c *client) {
 
 	// A service that fails.
 	failing := map[string]func(http.ResponseWriter){
-		"response_invalid":  func(w http.ResponseWriter) { _, _ = io.WriteString(w, `{"deny":`) },
-		"status":            func(w http.ResponseWriter) { w.WriteHeader(500) },
-		"too_large":         func(w http.ResponseWriter) { _, _ = w.Write([]byte(`{"add_claims":{"x":"` + long(17<<10) + `"}}`)) },
-		"claim_refused":     func(w http.ResponseWriter) { _, _ = io.WriteString(w, `{"add_claims":{"sub":"usr_other"}}`) },
-		"effect_undeclared": nil,
+		"response_invalid": func(w http.ResponseWriter) { _, _ = io.WriteString(w, `{"deny":`) },
+		"status":           func(w http.ResponseWriter) { w.WriteHeader(500) },
+		"too_large":        func(w http.ResponseWriter) { _, _ = w.Write([]byte(`{"add_claims":{"x":"` + long(17<<10) + `"}}`)) },
+		"claim_refused":    func(w http.ResponseWriter) { _, _ = io.WriteString(w, `{"add_claims":{"sub":"usr_other"}}`) },
 	}
 	for reason, answer := range failing {
-		if answer == nil {
-			continue
-		}
 		service.does(answer)
 		attempt(403, "permission_denied")
 		event := lastEvent(t, w, c, eventlog.SignInFlowActionFailed)
@@ -324,11 +322,18 @@ func signInFlowActions(t *testing.T, w *world, c *client) {
 	}
 	for _, body := range []string{
 		`{"add_claims":{"acr":"aal2"}}`, `{"add_claims":{"scope":"users:write"}}`, `{"add_claims":{"tid":"x"}}`, `{"add_claims":{"two words":1}}`, `{"add_claims":{"x":null}}`,
-		`{"add_claims":{"x":"` + long(2<<10) + `"}}`, `{"allow":true}`, `{"deny":{"message":"two\nlines"}}`, `{"deny":{"message":"` + long(301) + `"}}`, `[]`, ``, `{"deny":{},"deny":null}`,
+		`{"add_claims":{"x":"` + long(2<<10) + `"}}`, `{"allow":true}`, `{"deny":{"message":"two\nlines"}}`, `{"deny":{"message":"` + long(301) + `"}}`, `[]`, ``, `null`, `{} {}`, `{"deny":{},"deny":null}`,
+		`{"deny":true}`, `{"deny":{"Message":"x"}}`, `{"deny":{"message":1}}`, `{"require_factor":"true"}`, `{"require_factor":1}`, `{"Require_Factor":true}`, `{"add_claims":[]}`,
 	} {
 		service.says(body)
 		attempt(403, "permission_denied")
 	}
+	for _, body := range []string{`{}`, `{"deny":null,"require_factor":null,"add_claims":null}`, `{"require_factor":false,"add_claims":{}}`, " {\n}\n"} {
+		service.says(body)
+		attempt(200, "")
+	}
+	service.says(`{"deny":{"message":null},"require_factor":true}`)
+	equal(t, "without a message", attempt(403, "permission_denied").details()["reason"], "sign_in_flow")
 	service.does(func(w http.ResponseWriter) {
 		w.Header().Set("Location", service.URL+"/other")
 		w.WriteHeader(302)
@@ -374,6 +379,77 @@ func signInFlowActions(t *testing.T, w *world, c *client) {
 	c.want(t, 409, "sign_in_action_secret_missing", "POST", fmt.Sprintf("%s/versions/%v/rollback", flowPath, version), nil)
 	attempt(403, "permission_denied")
 	equal(t, "reason", lastEvent(t, w, c, eventlog.SignInFlowActionFailed)["reason"], "secret_missing")
+}
+
+// signInFlowClaims: the claims of a sign-in reach the tokens of first-party applications only, and no
+// exchanged token.
+func signInFlowClaims(t *testing.T, w *world, c *client) {
+	w.ahead.Store(0) // both clocks count here
+	service := newDecider(t)
+	service.says(`{"add_claims":{"department":"ops","secret":"x"}}`)
+	ann := member(t, c, "ann@example.com")
+	publishFlow(t, c, object{
+		"sign_in": []any{flowStep("Risk", "action", object{"action": "risk"})},
+		"actions": []any{object{"name": "risk", "url": service.URL, "effects": []any{"add_claims"}}},
+	})
+	session := signIn(t, c, "ann@example.com", secret, "complete").data()["session_token"].(string)
+	user := c.with(session)
+	// reach requires the claims of a sign-in in some tokens and in the UserInfo response, or that there are none.
+	reach := func(what string, want any, tokens object) {
+		t.Helper()
+		places := map[string]object{"userinfo": c.with(tokens["access_token"].(string)).want(t, 200, "", "GET", "/oauth2/userinfo", nil).body}
+		for _, name := range []string{"access_token", "id_token"} {
+			if token, ok := tokens[name].(string); ok {
+				places[name] = claimsOf(t, token)
+			}
+		}
+		for place, claims := range places {
+			equal(t, what+": "+place, []any{claims["sub"], claims["department"], claims["secret"]}, []any{ann, want, map[bool]any{want != nil: "x"}[true]})
+		}
+	}
+
+	own := newParty(t, c, object{"allowed_scopes": []any{"openid", "offline_access"}, "token_exchange": exchanging(ordersAPI)})
+	own.session = session
+	tokens := own.exchange(t, own.code(t, url.Values{"scope": {"openid offline_access"}}), nil).body
+	reach("first party", "ops", tokens)
+	// A configured claim precedes one of the same name.
+	named := newParty(t, c, object{"allowed_scopes": []any{"openid"}, "claims": []any{configured("department", object{"attribute": "id"}, "id_token", "access_token", "userinfo")}})
+	named.session = session
+	reach("configured", ann, named.exchange(t, named.code(t, url.Values{"scope": {"openid"}}), nil).body)
+
+	guest := newParty(t, c, object{"first_party": false, "allowed_scopes": []any{"openid", "offline_access"}})
+	guest.session = session
+	guest.ask(t, url.Values{"scope": {"openid offline_access"}})
+	_, to := guest.browse(t, user.want(t, 200, "", "POST", authPath+"/consent", object{"flow_id": guest.flow, "decision": "allow"}).data()["redirect_to"].(string))
+	foreign := guest.exchange(t, to.Query().Get("code"), nil).body
+	reach("third party", nil, foreign)
+	reach("third party, refreshed", nil, guest.refresh(t, foreign["refresh_token"].(string), nil).body)
+
+	// Exchanged tokens, and the tokens exchanged for those.
+	exchanged, _ := own.swapped(t, tokens["access_token"].(string), nil)
+	reach("exchanged", nil, object{"access_token": exchanged})
+	again, _ := own.swapped(t, exchanged, nil)
+	reach("exchanged again", nil, object{"access_token": again})
+	permit(t, c, "audience", ordersAPI, "caller", object{"type": "user", "id": ann})
+	_, claims := own.swapped(t, tokens["access_token"].(string), url.Values{"audience": {ordersAPI}})
+	equal(t, "for another audience", []any{claims["sub"], claims["department"]}, []any{ann, nil})
+
+	// The claims are not shown to the user, nor to those who read sessions and events.
+	for _, a := range []answer{user.want(t, 200, "", "GET", mePath+"/sessions", nil), c.want(t, 200, "", "GET", usersPath+"/"+ann+"/sessions", nil)} {
+		if strings.Contains(a.text, "department") {
+			t.Errorf("the sessions have the claims: %s", a.text)
+		}
+	}
+	for _, e := range w.events(t, c, 0) {
+		if strings.Contains(string(e.Data), "department\":\"ops") {
+			t.Errorf("%s has the claims: %s", e.Type, e.Data)
+		}
+	}
+
+	// An application that is no longer of the tenant gets them no more.
+	listed := c.want(t, 200, "", "GET", appsPath+"?q="+own.id, nil).list()[0].(object)
+	c.want(t, 200, "", "PATCH", appsPath+"/"+listed["id"].(string), object{"first_party": false})
+	equal(t, "no longer first party", c.with(tokens["access_token"].(string)).want(t, 200, "", "GET", "/oauth2/userinfo", nil).body["department"], nil)
 }
 
 // signInFlowPaths: a flow is in the way of every kind of sign-in, of sign-ups, and of sign-ins that began

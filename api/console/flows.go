@@ -57,6 +57,14 @@ func (v *visit) flow() (s flowState, err error) {
 	return s, err
 }
 
+// mark names what the pages show, for the forms on them: the draft, or the active version.
+func (s flowState) mark() string {
+	if s.revision != "" {
+		return s.revision
+	}
+	return fmt.Sprint("version ", s.active["version"])
+}
+
 // list returns the members of a list of the document: the steps of a point, or the actions.
 func (s flowState) list(name string) (all []object) {
 	items, _ := s.document[name].([]any)
@@ -152,7 +160,7 @@ func (v *visit) flowWith(wrong *fault) error {
 		return err
 	}
 	data := object{
-		"Write": v.may(settingsWrite), "Draft": s.revision != "", "Revision": s.revision, "Active": s.active, "Lists": s.compared(), "Actions": s.document["actions"],
+		"Write": v.may(settingsWrite), "Draft": s.revision != "", "Mark": s.mark(), "Active": s.active, "Lists": s.compared(), "Actions": s.document["actions"],
 		"ActionsChanged": s.revision != "" && !reflect.DeepEqual(s.document["actions"], s.active["actions"]),
 	}
 	if wrong != nil {
@@ -241,7 +249,7 @@ func itemForm(v *visit) error {
 		return err
 	}
 	shown := maps.Clone(i.present())
-	shown["updated_at"] = i.state.revision
+	shown["updated_at"] = i.state.mark()
 	i.form.show(shown)
 	v.calls = append(v.calls, call{http.MethodPut, flowPath + "/draft", i.state.with(i.list, i.state.list(i.list))})
 	return v.show("form.html", i.title, object{"Form": i.form})
@@ -253,14 +261,10 @@ func saveItem(v *visit) error {
 		return err
 	}
 	now := maps.Clone(i.present())
-	now["updated_at"] = i.state.revision
+	now["updated_at"] = i.state.mark()
 	changed, wrong := v.body(i.form, now)
 	if wrong == nil {
-		next := i.present()
-		if next == nil {
-			next = object{}
-		}
-		next = maps.Clone(next)
+		next := maps.Clone(i.present())
 		for name, value := range changed {
 			if next[name] = value; value == nil {
 				next[name] = ""
@@ -313,7 +317,9 @@ func (v *visit) changeItem(change func(list []object, at int) []object) error {
 	if err != nil {
 		return err
 	}
-	i.state.revision = v.form("revision")
+	if v.form("mark") != i.state.mark() {
+		return v.flowWith(&fault{http.StatusConflict, "The flow was changed meanwhile, and nothing was done. Check it, and try again.", ""})
+	}
 	wrong, err := v.saveFlow(i.state.with(i.list, change(slices.Clone(i.state.list(i.list)), i.position)), "")
 	if err != nil {
 		return err

@@ -251,10 +251,11 @@ func (h *Handlers) document(ctx context.Context, tenantID string, active bool) (
 	return d.Document, err
 }
 
-// maxText bounds a text of a context, in bytes, and maxAttributes the attributes.
+// The bounds of a context.
 const (
-	maxText       = 500
-	maxAttributes = 16 << 10
+	maxText       = 500      // bytes
+	maxAttributes = 16 << 10 // bytes
+	maxMethods    = 20
 )
 
 // input returns the input of a preview.
@@ -264,21 +265,21 @@ func (c SignInFlowContext) input(v *web.Validation) flow.Input {
 		Connection: c.Connection, Methods: c.Amr, SecondFactor: c.SecondFactor, HasFactors: c.HasFactors,
 		IP: c.IP, Country: c.Country, UserAgent: c.UserAgent, NewDevice: c.NewDevice, At: time.Time(c.Time),
 	}
-	if in.At.IsZero() {
-		in.At = time.Now()
-	}
 	in.User.Attributes = v.Object("context/attributes", c.Attributes, maxAttributes)
-	texts := map[string]string{"email": c.Email, "connection": c.Connection, "country": c.Country, "user_agent": c.UserAgent}
-	if len(c.Amr) > 20 {
-		v.Add("context/amr", "too_many", "must have at most 20 methods")
-	} else {
-		for i, method := range c.Amr {
-			texts[fmt.Sprintf("amr/%d", i)] = method
-		}
-	}
-	for field, text := range texts {
+	line := func(field, text string) {
 		if text != "" {
 			v.Line("context/", field, text, maxText)
+		}
+	}
+	line("email", c.Email)
+	line("connection", c.Connection)
+	line("country", c.Country)
+	line("user_agent", c.UserAgent)
+	if len(c.Amr) > maxMethods {
+		v.Add("context/amr", "too_many", fmt.Sprintf("must have at most %d methods", maxMethods))
+	} else {
+		for i, method := range c.Amr {
+			line(fmt.Sprint("amr/", i), method)
 		}
 	}
 	if _, err := netip.ParseAddr(c.IP); c.IP != "" && err != nil {

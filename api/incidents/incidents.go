@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gorilla/mux"
 
@@ -189,16 +188,9 @@ func changes(v *web.Validation, form map[string]jsontext.Value) func(*incident.S
 
 // member reads a member that is a field of the settings. Null is the zero value where it is allowed.
 func member[T any](v *web.Validation, form map[string]jsontext.Value, all *[]func(*incident.Settings), name, must string, null bool, field func(*incident.Settings) *T) {
-	value := form[name]
-	if value == nil {
-		return
+	if said := web.ReadMember[T](v, form, name, must, null); said != nil {
+		*all = append(*all, func(s *incident.Settings) { *field(s) = *said })
 	}
-	var said T
-	if value.Kind() == 'n' && !null || json.Unmarshal(value, &said) != nil {
-		v.Add(name, "type_invalid", must)
-		return
-	}
-	*all = append(*all, func(s *incident.Settings) { *field(s) = said })
 }
 
 // CloseBreachIncident closes an incident.

@@ -158,8 +158,8 @@ func (h *Handlers) PatchReport(ctx context.Context, request PatchReportRequestOb
 		params   *reporting.Parameters
 		schedule *reporting.Schedule
 	)
-	name = member[string](&v, members, "name", "must be a string")
-	params = member[reporting.Parameters](&v, members, "parameters", "must be an object of parameters")
+	name = web.ReadMember[string](&v, members, "name", "must be a string", false)
+	params = web.ReadMember[reporting.Parameters](&v, members, "parameters", "must be an object of parameters", false)
 	if members["schedule"] != nil {
 		schedule = scheduleOf(&v, members["schedule"])
 	}
@@ -187,19 +187,6 @@ func (h *Handlers) PatchReport(ctx context.Context, request PatchReportRequestOb
 		return allow(info, kind, s.Parameters)
 	})
 	return PatchReport200JSONResponse{Body: read(info, r)}, err
-}
-
-// member reads a member of a form; nil if it is absent.
-func member[T any](v *web.Validation, form map[string]jsontext.Value, name, must string) *T {
-	value := form[name]
-	if value == nil {
-		return nil
-	}
-	read := new(T)
-	if value.Kind() == 'n' || json.Unmarshal(value, read) != nil {
-		v.Add(name, "type_invalid", must)
-	}
-	return read
 }
 
 // DeleteReport deletes a report.

@@ -191,16 +191,9 @@ func changes(v *web.Validation, form map[string]jsontext.Value) func(*threat.Set
 
 // member reads a member. Null is the zero value where it is allowed.
 func member[T any](v *web.Validation, form map[string]jsontext.Value, all *[]func(*threat.Settings), name, must string, null bool, set func(*threat.Settings, T)) {
-	value := form[name]
-	if value == nil {
-		return
+	if said := web.ReadMember[T](v, form, name, must, null); said != nil {
+		*all = append(*all, func(s *threat.Settings) { set(s, *said) })
 	}
-	var said T
-	if value.Kind() == 'n' && !null || json.Unmarshal(value, &said) != nil {
-		v.Add(name, "type_invalid", must)
-		return
-	}
-	*all = append(*all, func(s *threat.Settings) { set(s, said) })
 }
 
 // validate refuses settings that are not valid. That the URL can be fetched is validated later.

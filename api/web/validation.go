@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	strict "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"stonetown/internal/text"
@@ -116,6 +117,21 @@ func (v *Validation) Values(field string, value jsontext.Value, limit int) map[s
 type Member struct {
 	Name  string
 	Value jsontext.Value
+}
+
+// ReadMember reads a member of a form; nil if it is absent or has a fault. Null is the zero value where
+// it is allowed. must describes the type, as in "must be a string".
+func ReadMember[T any](v *Validation, form map[string]jsontext.Value, name, must string, null bool) *T {
+	value := form[name]
+	if value == nil {
+		return nil
+	}
+	read := new(T)
+	if value.Kind() == 'n' && !null || strict.Unmarshal(value, read) != nil {
+		v.Add(name, "type_invalid", must)
+		return nil
+	}
+	return read
 }
 
 // RefuseImmutable refuses members that are present, with any value.

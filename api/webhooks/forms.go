@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/http"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"stonetown/api/web"
@@ -139,16 +138,7 @@ func (f form) read(v *web.Validation) (change func(*subscription.Subscription)) 
 
 // member reads a member that cannot be null; nil if it is absent.
 func member[T any](f form, v *web.Validation, name, must string) *T {
-	value := f[name]
-	if value == nil {
-		return nil
-	}
-	read := new(T)
-	if value.Kind() == 'n' || json.Unmarshal(value, read) != nil {
-		v.Add(name, "type_invalid", must)
-		return nil
-	}
-	return read
+	return web.ReadMember[T](v, f, name, must, false)
 }
 
 // maxEntries is how many dead letters a request can name.

@@ -120,4 +120,12 @@ func TestConsoleSignInFlow(t *testing.T) {
 	b.send("Discard")
 	b.says("Draft discarded.")
 	server.call(b.T, c, "GET", "sign-in-flow/draft", "", 404)
+
+	// A page that shows an earlier version changes nothing.
+	b.open(page)
+	server.call(b.T, c, "PUT", "sign-in-flow/draft", `{"sign_in":[{"name":"Other","kind":"deny","when":"false"}]}`, 200)
+	server.call(b.T, c, "POST", "sign-in-flow/publish", "", 200)
+	b.send("Remove")
+	b.says("The flow was changed meanwhile")
+	server.call(b.T, c, "GET", "sign-in-flow/draft", "", 404)
 }

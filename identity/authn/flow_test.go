@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -184,7 +185,14 @@ func TestFlowDemands(t *testing.T) {
 	if r, err = w.SignIn(t.Context(), tenantA, "bob@example.com", plain, on); err != nil || r.Status != MFARequired || on.Token == "" {
 		t.Errorf("remembered: %+v, %v", r, err)
 	}
-	// It cannot be met, so it denies.
+	// A session in which a user can only add a factor is a session, so the flow runs before it, too.
+	w.settings(func(s *identity.Settings) { s.MFA.Mode = identity.MFARequired })
+	w.publish(denies(flow.SignIn))
+	if r, err := w.SignIn(t.Context(), tenantA, "ann@example.com", plain, device("test")); !isDenied(err) || r.Token != "" {
+		t.Errorf("before an enrolment: %+v, %v", r, err)
+	}
+	// A demand that cannot be met denies.
+	w.publish(demands(flow.Demands{Factor: true}))
 	w.settings(func(s *identity.Settings) { s.MFA.Mode = identity.MFAOff })
 	for _, email := range []string{"ann@example.com", "bob@example.com"} {
 		if _, err := w.SignIn(t.Context(), tenantA, email, plain, device("test")); !isDenied(err) {
@@ -231,6 +239,37 @@ func TestFlowKeepsState(t *testing.T) {
 	}
 	if found, err := w.ByID(t.Context(), tenantA.ID, done.Session.ID); err != nil || found.Claims != done.Session.Claims {
 		t.Errorf("stored %+v, %v", found, err)
+	}
+}
+
+// TestFlowInput: a flow sees the connection, the methods, and whether the device is new.
+func TestFlowInput(t *testing.T) {
+	w := open(t)
+	w.user("ann@example.com")
+	w.publish(demands(flow.Demands{}))
+	last := func() flow.Input { return w.flow.runs[len(w.flow.runs)-1] }
+	known, other := device("test"), device("another")
+	signIn := func(on Device, isNew bool) {
+		t.Helper()
+		_, err := w.SignIn(t.Context(), tenantA, "ann@example.com", plain, on)
+		w.must(err)
+		if in := last(); in.NewDevice != isNew || in.Connection != "" || !slices.Equal(in.Methods, []string{"pwd"}) || in.SecondFactor || in.HasFactors {
+			t.Errorf("%s: %+v", on.UserAgent, in)
+		}
+	}
+	signIn(known, false) // the first sign-in of all is on no new device
+	signIn(known, false)
+	signIn(other, true)
+	signIn(other, false)
+
+	fresh := assertion()
+	fresh.Subject, fresh.Email = "fresh", "fresh@example.com"
+	_, err := w.federated(fresh)
+	w.must(err)
+	for _, in := range w.flow.runs[len(w.flow.runs)-2:] { // of the sign-up, and of the sign-in
+		if in.Connection != fresh.Slug || in.Connection == "" || in.User.Email != fresh.Email || !slices.Equal(in.Methods, []string{"fed"}) {
+			t.Errorf("connection: %+v", in)
+		}
 	}
 }
 

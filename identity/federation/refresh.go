@@ -53,33 +53,9 @@ func (r *Registry) Run(ctx context.Context) {
 // RefreshDue queues a job for each connection whose metadata is due, some at a time. It reports
 // whether there may be more.
 func (r *Registry) RefreshDue(ctx context.Context) (more bool, err error) {
-	now := r.now()
-	found, err := selectAllDue(ctx, r.db, now)
-	if err != nil || len(found) == 0 {
-		return false, err
-	}
-	again := now.Add(RetryEvery).UnixMicro() // unless the job sets it
-	err = r.db.Tx(ctx, func(tx *sqldb.Tx) error {
-		var b sqldb.Batch
-		for _, d := range found {
-			n, err := tx.Exec(ctx, claimDue, d.tenantID, d.id, d.at, again)
-			if err != nil {
-				return err
-			}
-			if n == 1 { // not claimed by another process
-				r.jobs.Enqueue(&b, d.tenantID, refreshJob, refreshPayload{d.id})
-			}
-		}
-		if b.Len() == 0 {
-			return nil
-		}
-		return tx.Send(ctx, &b)
+	return r.jobs.EnqueueDue(ctx, r.now(), jobs.Due{
+		Table: "federation_connections", Kind: refreshJob, Payload: func(id string) any { return refreshPayload{id} }, Again: RetryEvery,
 	})
-	if err != nil {
-		return false, fmt.Errorf("refresh federation metadata: %w", err)
-	}
-	r.jobs.Wake()
-	return true, nil
 }
 
 // checkAt returns when the metadata of a connection is due, in microseconds since 1970. The time
@@ -87,7 +63,7 @@ func (r *Registry) RefreshDue(ctx context.Context) (more bool, err error) {
 func (r *Registry) checkAt(c Connection) int64 {
 	switch {
 	case !c.hasMetadata() || c.State == Disabled:
-		return never
+		return jobs.Never
 	case !c.Metadata.FailingSince.IsZero():
 		return r.now().Add(RetryEvery).UnixMicro()
 	}

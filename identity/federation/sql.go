@@ -5,7 +5,6 @@ import (
 	"embed"
 	"encoding/json"
 	"errors"
-	"time"
 
 	"stonetown/internal/sqldb"
 )
@@ -52,13 +51,7 @@ const (
 	insertDomain  = `INSERT INTO federation_domains (tenant_id, domain, connection_id) VALUES ($1, $2, $3) ON CONFLICT (tenant_id, domain) DO NOTHING`
 	deleteDomain  = `DELETE FROM federation_domains WHERE tenant_id = $1 AND domain = $2 AND connection_id = $3`
 	deleteDomains = `DELETE FROM federation_domains WHERE tenant_id = $1 AND connection_id = $2`
-
-	selectDue = `SELECT tenant_id, id, check_at FROM federation_connections WHERE check_at <= $1 ORDER BY check_at, tenant_id, id LIMIT 50`
-	claimDue  = `UPDATE federation_connections SET check_at = $4 WHERE tenant_id = $1 AND id = $2 AND check_at = $3`
 )
-
-// never is the check_at of a connection without metadata that can change.
-const never = int64(1)<<62 - 1
 
 // insert fails with [ErrSlugTaken].
 func insert(ctx context.Context, tx *sqldb.Tx, c Connection, checkAt int64) error {
@@ -136,28 +129,6 @@ func summaries(ctx context.Context, from querier, statement string, args ...any)
 		}
 		s.Kind, s.State, s.CreatedAt = Kind(kind), State(state), sqldb.Instant(created)
 		found = append(found, s)
-	}
-	return found, rows.Err()
-}
-
-// due is a connection whose metadata is to be read again.
-type due struct {
-	tenantID, id string
-	at           int64
-}
-
-func selectAllDue(ctx context.Context, from querier, now time.Time) (found []due, err error) {
-	rows, err := from.Query(ctx, selectDue, now.UnixMicro())
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var d due
-		if err := rows.Scan(&d.tenantID, &d.id, &d.at); err != nil {
-			return nil, err
-		}
-		found = append(found, d)
 	}
 	return found, rows.Err()
 }

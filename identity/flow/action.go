@@ -23,6 +23,8 @@ import (
 const (
 	// CallTime is the time from the lookup of the name to the end of the response.
 	CallTime = 2 * time.Second
+	// Patience is the time that a request waits for a place.
+	Patience = 2 * time.Second
 	// MaxResponse is the size of a response, in bytes.
 	MaxResponse = 16 << 10
 	// MaxClaimsBytes is the size of all claims of a session, in bytes of JSON.
@@ -33,7 +35,7 @@ const (
 // places, and refuses its own sign-ins when too many wait.
 func newGate() *fair.Gate {
 	return fair.NewGate("requests of sign-in actions", fair.Limits{Service: 128, Tenant: 16},
-		fair.Queue{Waiting: 512, WaitingOfTenant: 64, Patience: CallTime})
+		fair.Queue{Waiting: 512, WaitingOfTenant: 64, Patience: Patience})
 }
 
 // Outbound is the part of [outbound.Client] that actions use.
@@ -202,8 +204,8 @@ func (r *Registry) read(a Action, response outbound.Answer) (Result, error) {
 	refuse := func(reason Reason) (Result, error) {
 		return Result{}, &failure{Reason: reason, Status: response.Status}
 	}
-	var said answer
-	if response.Status != http.StatusNoContent && strict.Unmarshal(response.Body, &said, strict.RejectUnknownMembers(true)) != nil {
+	said := &answer{} // nil for the body null
+	if response.Status != http.StatusNoContent && strict.Unmarshal(response.Body, &said, strict.RejectUnknownMembers(true)) != nil || said == nil {
 		return refuse(ResponseInvalid)
 	}
 	for effect, has := range map[Effect]bool{EffectDeny: said.Deny != nil, EffectRequireFactor: said.RequireFactor, EffectAddClaims: len(said.AddClaims) > 0} {

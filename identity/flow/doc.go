@@ -23,6 +23,6 @@
 // requests, so that the slow service of one does not delay the sign-ins of another.
 //
 // The number of the active version is a member of [identity.Settings], which every sign-in reads.
-// Versions are immutable, so their compiled form is kept in memory and is never stale, and a tenant
-// without a flow costs no query.
+// Versions are immutable, so their compiled form is kept in memory, one of each tenant, and is never
+// stale. A tenant without a flow costs no query.
 package flow

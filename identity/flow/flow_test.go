@@ -171,7 +171,8 @@ func TestSlowServices(t *testing.T) {
 	}
 }
 
-// TestPlaces: the slow service of a tenant takes no place of another.
+// TestPlaces: the slow service of a tenant takes no place of another. A sign-in of that tenant waits, and
+// its action fails when it has waited too long.
 func TestPlaces(t *testing.T) {
 	release, started := make(chan struct{}), make(chan struct{}, 100)
 	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -185,11 +186,15 @@ func TestPlaces(t *testing.T) {
 	r := newRegistry(t, outbound.New(outbound.Config{AllowInsecure: true}))
 	r.callTime = 20 * time.Second
 	r.mustPublish(t, "tnt_slow", slow.URL, DenyOnError)
+	r.mustPublish(t, "tnt_slow", slow.URL, ContinueOnError)
 	r.mustPublish(t, "tnt_fast", fast.URL, DenyOnError)
+	run := func(tenantID string, version int) (Outcome, error) {
+		return r.Run(t.Context(), tenantID, version, SignIn, Input{At: time.Now()}, nil)
+	}
 	var running sync.WaitGroup
 	for range 16 {
 		running.Go(func() {
-			if _, err := r.Run(t.Context(), "tnt_slow", 1, SignIn, Input{At: time.Now()}, nil); err != nil {
+			if _, err := run("tnt_slow", 1); err != nil {
 				t.Error(err)
 			}
 		})
@@ -197,19 +202,23 @@ func TestPlaces(t *testing.T) {
 	for range 16 {
 		<-started
 	}
-	if _, err := r.Run(t.Context(), "tnt_fast", 1, SignIn, Input{At: time.Now()}, nil); err != nil {
+	if _, err := run("tnt_fast", 1); err != nil {
 		t.Error(err)
 	}
-	// A further sign-in of the tenant would wait.
-	ctx, cancel := context.WithCancel(t.Context())
-	waiting := make(chan error)
-	go func() {
-		_, err := r.Run(ctx, "tnt_slow", 1, SignIn, Input{At: time.Now()}, nil)
-		waiting <- err
-	}()
-	cancel()
-	if err := <-waiting; !errors.Is(err, context.Canceled) {
-		t.Errorf("the seventeenth: %v", err)
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		if _, err := run("tnt_slow", 1); !isDenied(err) {
+			t.Errorf("without a place: %v", err)
+		}
+	})
+	waiting.Go(func() {
+		if o, err := run("tnt_slow", 2); err != nil || o.Steps[0].Reason != Overloaded {
+			t.Errorf("without a place, continued: %+v, %v", o.Steps, err)
+		}
+	})
+	waiting.Wait()
+	if len(started) > 0 {
+		t.Error("there were more requests than places")
 	}
 	close(release)
 	running.Wait()
@@ -302,6 +311,88 @@ func TestRandomFlows(t *testing.T) {
 	}
 }
 
+// TestStateOfAnotherVersion: the results of the actions of a version are not those of the next one.
+func TestStateOfAnotherVersion(t *testing.T) {
+	c, err := compile(Document{SignIn: []Step{{Name: "x", Kind: CallAction, Action: "a"}}, Actions: []Action{{Name: "a"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := 0
+	call := func(context.Context, Step, Action) (Result, error) {
+		calls++
+		return Result{}, nil
+	}
+	for n, kept := range []*State{nil, {Version: 2, Results: map[int]Result{0: {}}}, {Version: 1, Results: map[int]Result{0: {RequireFactor: true}}}} {
+		if o, err := c.run(t.Context(), SignIn, 2, Input{At: time.Now()}, kept, call); err != nil || o.Factor || calls != []int{1, 1, 2}[n] {
+			t.Errorf("state %+v: %d calls, %+v, %v", kept, calls, o.Demands, err)
+		}
+	}
+}
+
+// TestClaimsOfAllActions: the claims of a session are bounded together, and the action that exceeds the
+// bound fails.
+func TestClaimsOfAllActions(t *testing.T) {
+	c, err := compile(Document{
+		SignIn:  []Step{{Name: "1", Kind: CallAction, Action: "a"}, {Name: "2", Kind: CallAction, Action: "a"}},
+		Actions: []Action{{Name: "a", OnError: ContinueOnError}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := c.run(t.Context(), SignIn, 1, Input{At: time.Now()}, nil, func(_ context.Context, s Step, _ Action) (Result, error) {
+		return Result{Claims: map[string]json.RawMessage{s.Name: json.RawMessage(`"` + strings.Repeat("x", MaxClaimsBytes/2) + `"`)}}, nil
+	})
+	if err != nil || len(o.Claims) != 1 || o.Claims["1"] == nil || o.Steps[1].Reason != ClaimRefused {
+		t.Errorf("%d claims, %+v, %v", len(o.Claims), o.Steps, err)
+	}
+}
+
+// TestPreviousSecret: the previous secret of an action signs until its time has passed, and no longer than
+// until the next rotation.
+func TestPreviousSecret(t *testing.T) {
+	now := time.Now()
+	r := newRegistry(t, outbound.New(outbound.Config{AllowInsecure: true}))
+	r.clock = func() time.Time { return now }
+	r.signer = &numbered{}
+	r.mustPublish(t, tenantA, "http://127.0.0.1:65533/", DenyOnError)
+	want := func(current, previous string) {
+		t.Helper()
+		if c, p, err := r.secrets(t.Context(), tenantA, "risk"); err != nil || c != current || p != previous {
+			t.Errorf("%q and %q, %v; want %q and %q", c, p, err, current, previous)
+		}
+	}
+	rotate := func(ttl time.Duration) {
+		t.Helper()
+		_, ends, err := r.RotateSecret(t.Context(), tenantA, "risk", ttl)
+		if err != nil || ends.IsZero() != (ttl == 0) {
+			t.Fatalf("%v, %v", ends, err)
+		}
+	}
+	want("1", "")
+	rotate(time.Hour)
+	want("2", "1")
+	now = now.Add(time.Hour - time.Second)
+	want("2", "1")
+	now = now.Add(time.Second)
+	want("2", "")
+	rotate(time.Hour)
+	rotate(time.Hour)
+	want("4", "3")
+	rotate(0)
+	want("5", "")
+}
+
+// numbered makes the secrets 1, 2 and so on.
+type numbered struct {
+	signer
+	made int
+}
+
+func (s *numbered) NewSecret() string {
+	s.made++
+	return fmt.Sprint(s.made)
+}
+
 // check fails if an outcome does not follow from its steps.
 func check(t *testing.T, seed uint64, in Input, o Outcome) {
 	t.Helper()
@@ -362,5 +453,27 @@ func versionsAreKept(t *testing.T, url string) {
 	var secrets int64
 	if err := r.db.QueryRow(t.Context(), `SELECT COUNT(*) FROM sign_in_flow_secrets`).Scan(&secrets); err != nil || secrets != 0 {
 		t.Errorf("%d secrets, %v", secrets, err)
+	}
+}
+
+// TestSecretsOfDrafts: publishing an earlier version leaves the secret of an action that only the draft has.
+func TestSecretsOfDrafts(t *testing.T) {
+	r := newRegistry(t, outbound.New(outbound.Config{AllowInsecure: true}))
+	r.mustPublish(t, tenantA, "http://127.0.0.1:65533/", DenyOnError)
+	next := Document{
+		SignIn:  []Step{{Name: "Next", Kind: CallAction, Action: "next"}},
+		Actions: []Action{{Name: "next", URL: "http://127.0.0.1:65533/", Effects: []Effect{EffectDeny}}},
+	}
+	if _, err := r.SaveDraft(t.Context(), tenantA, next, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := r.RotateSecret(t.Context(), tenantA, "next", 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.RollBack(t.Context(), tenantA, 1, ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Publish(t.Context(), tenantA, "", nil); err != nil {
+		t.Errorf("the draft: %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/sync/singleflight"
 
 	"stonetown/engine/authority"
 	"stonetown/identity"
@@ -52,7 +53,7 @@ const (
 	DefaultPreviousTTL = 24 * time.Hour
 	MaxPreviousTTL     = 7 * 24 * time.Hour
 
-	// cachedFlows bounds the compiled flows in memory.
+	// cachedFlows bounds the compiled flows in memory, of which a tenant has one.
 	cachedFlows = 256
 )
 
@@ -98,13 +99,14 @@ type Registry struct {
 	clock     func() time.Time
 	gate      *fair.Gate
 	recorder  *eventlog.Recorder
-	compiled  *lru.Cache[versionKey, *compiled]
+	compiled  *lru.Cache[string, compiledVersion] // by tenant
+	compiling singleflight.Group
 }
 
-// versionKey names a version, which never changes.
-type versionKey struct {
-	tenantID string
-	number   int
+// compiledVersion is a version, which never changes, in its compiled form.
+type compiledVersion struct {
+	number int
+	*compiled
 }
 
 // New returns a registry.
@@ -118,7 +120,7 @@ func New(c Config) (*Registry, error) {
 	if c.CallTime == 0 {
 		c.CallTime = CallTime
 	}
-	cache, err := lru.New[versionKey, *compiled](cachedFlows)
+	cache, err := lru.New[string, compiledVersion](cachedFlows)
 	if err != nil {
 		return nil, fmt.Errorf("flow: %w", err)
 	}
@@ -354,19 +356,26 @@ func (r *Registry) secrets(ctx context.Context, tenantID, action string) (curren
 
 // version returns the compiled form of a version.
 func (r *Registry) version(ctx context.Context, tenantID string, number int) (*compiled, error) {
-	key := versionKey{tenantID, number}
-	if c, ok := r.compiled.Get(key); ok {
-		return c, nil
+	if c, ok := r.compiled.Get(tenantID); ok && c.number == number {
+		return c.compiled, nil
 	}
-	v, err := selectVersion(ctx, r.db, tenantID, number)
+	// Sign-ins at the same time share the work, which the end of one of them must not cancel.
+	c, err, _ := r.compiling.Do(fmt.Sprint(tenantID, " ", number), func() (any, error) {
+		v, err := selectVersion(context.WithoutCancel(ctx), r.db, tenantID, number)
+		if err != nil {
+			return nil, err
+		}
+		c, err := compile(v.Document)
+		if err != nil {
+			return nil, err
+		}
+		r.compiled.Add(tenantID, compiledVersion{number, c})
+		return c, nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	c, err := compile(v.Document)
-	if err == nil {
-		r.compiled.Add(key, c)
-	}
-	return c, err
+	return c.(*compiled), nil
 }
 
 // Run runs a point of a version, and records denials and the failures of actions. kept is the state of
@@ -395,13 +404,16 @@ func (r *Registry) caller(tenantID string, p Point, in Input) caller {
 	return func(ctx context.Context, s Step, a Action) (Result, error) { return r.call(ctx, tenantID, p, s, a, in) }
 }
 
-// Preview runs a point of a document without effects on users. With calls, the services of its actions
+// Preview runs a point of a document without effects on users, now unless in has a time. With calls, the services of its actions
 // are called, with the member test; the caller must hold the rights to publish the document then. It
 // fails with [*authority.DeniedError].
 func (r *Registry) Preview(ctx context.Context, tenantID string, d Document, p Point, in Input, calls bool) (Outcome, error) {
 	c, err := compile(d)
 	if err != nil {
 		return Outcome{}, err
+	}
+	if in.At.IsZero() {
+		in.At = r.now()
 	}
 	var call caller
 	if in.Test = true; calls {

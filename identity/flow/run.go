@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// runTime bounds a run: its conditions and actions.
-const runTime = MaxCalls*CallTime + time.Second
+// runTime bounds a run: its conditions, and actions that each wait for a place and then for their answer.
+const runTime = MaxCalls*(Patience+CallTime) + time.Second
 
 // DeniedError is returned for a sign-up or a sign-in that a flow refuses.
 type DeniedError struct {

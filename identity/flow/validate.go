@@ -17,6 +17,9 @@ const (
 	MaxName    = 80  // bytes, of a step
 	MaxMessage = 300 // bytes
 	MaxNote    = 500 // bytes
+	// MaxConditions is the size of all conditions of a document, in bytes. A compiled condition takes about
+	// 50 times its size in memory.
+	MaxConditions = 16 << 10
 )
 
 // actionName is the form of the names of actions, which are a part of paths.
@@ -54,8 +57,9 @@ func validate(d Document, checkURL func(string) error) error {
 
 type validation struct {
 	Document
-	checkURL func(string) error
-	faults   []Fault
+	checkURL   func(string) error
+	faults     []Fault
+	conditions int // bytes of those so far
 }
 
 func (v *validation) add(field, code, message string) {
@@ -138,7 +142,9 @@ func (v *validation) step(p Point, i int, s Step) {
 	case s.Kind == CallAction && p == SignUp && slices.ContainsFunc(a.Effects, func(e Effect) bool { return e != EffectDeny }):
 		fault("action", "not_applicable", "must be an action whose only effect is deny, because no session begins at a sign-up")
 	}
-	if !text.IsStorable(s.When) {
+	if v.conditions += len(s.When); v.conditions > MaxConditions {
+		fault("when", "too_large", fmt.Sprintf("must have at most %d bytes together with the conditions before it", MaxConditions))
+	} else if !text.IsStorable(s.When) {
 		fault("when", "invalid", "must be valid UTF-8 without NUL")
 	} else if _, err := compileCondition(s.When); err != nil {
 		fault("when", "invalid", "is not a condition: "+err.Error())

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -127,12 +128,12 @@ func (l *List) has(entry string) bool {
 // domains above it.
 func (l *List) Match(value string) (entry string, ok bool) {
 	if l.kind == MailDomain {
-		domain, ok := canonicalDomain(value)
-		for ok {
+		// A label that no list can have does not keep the domains above it from matching.
+		domain, _ := toASCII(value)
+		for ok := true; ok; _, domain, ok = strings.Cut(domain, ".") {
 			if l.has(domain) {
 				return domain, true
 			}
-			_, domain, ok = strings.Cut(domain, ".")
 		}
 		return "", false
 	}
@@ -177,13 +178,21 @@ func canonical(kind Kind, entry string) (string, bool) {
 	return p.Masked().String(), p.Bits() > 0
 }
 
-// profile maps domains as mail and browsers do (UTS 46), without its rules for registration.
-var profile = idna.New(idna.MapForLookup(), idna.Transitional(false))
+// profile maps domains as mail and browsers do (UTS 46), without its rules for registration: the owner
+// of a domain can use any name below it.
+var profile = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false), idna.CheckHyphens(false), idna.CheckJoiners(false))
 
-// canonicalDomain returns the ASCII form of a domain, in lower case.
+// toASCII returns the ASCII form of a domain, in lower case. With an error, only the labels without a
+// fault are in that form.
+func toASCII(domain string) (string, error) { return profile.ToASCII(strings.TrimSuffix(domain, ".")) }
+
+// notOfDomain matches what no domain of a list has.
+var notOfDomain = regexp.MustCompile(`[^a-z0-9._-]|\.\.`)
+
+// canonicalDomain returns the form in which a domain is stored and compared.
 func canonicalDomain(domain string) (string, bool) {
-	ascii, err := profile.ToASCII(strings.TrimSuffix(domain, "."))
-	if err != nil || ascii == "" || len(ascii) > 253 || strings.Contains(ascii, "..") || strings.ContainsAny(ascii, "/:@[]%,=!\"'<>() \t\\") {
+	ascii, err := toASCII(domain)
+	if err != nil || ascii == "" || len(ascii) > 253 || notOfDomain.MatchString(ascii) {
 		return "", false
 	}
 	_, err = netip.ParseAddr(ascii)

@@ -34,18 +34,21 @@ func TestParseAndMatch(t *testing.T) {
 			map[string]string{"1.2.3.4": "", "203.0.113.7": "203.0.113.7/32"},
 		},
 		{
-			"domains", MailDomain, "Example.COM\n*.wild.example\n@at.example\n.dot.example.\nmünchen.example\nsub.example.com\n",
-			6, nil,
+			"domains", MailDomain, "Example.COM\n*.wild.example\n@at.example\n.dot.example.\nmünchen.example\nsub.example.com\nunder_score.example\n",
+			7, nil,
 			map[string]string{
 				"example.com": "example.com", "EXAMPLE.com": "example.com", "a.b.example.com": "example.com", "sub.example.com": "sub.example.com", "x.sub.example.com": "sub.example.com",
 				"badexample.com": "", "example.com.evil.test": "", "com": "", "wild.example": "wild.example", "a.at.example": "at.example", "dot.example": "dot.example",
 				"xn--mnchen-3ya.example": "xn--mnchen-3ya.example", "MÜNCHEN.example": "xn--mnchen-3ya.example", "example.com.": "example.com", "": "", "..": "",
+				// The owner of a domain can use any name below it.
+				"a_b.example.com": "example.com", "ab--cd.example.com": "example.com", "-a-.example.com": "example.com", "xn--a.example.com": "example.com",
+				"x\u200d.example.com": "example.com", "x\u200d。example。com": "example.com", "a b.EXAMPLE.com": "example.com", strings.Repeat("a.", 200) + "example.com": "example.com",
 			},
 		},
 		{
-			"bad domains", MailDomain, "example.com\ncom\nlocalhost\n203.0.113.7\nhttp://example.org/\na b.example\nann@example.org\n..\n<html>\nx..y.example\n",
+			"bad domains", MailDomain, "example.com\ncom\nlocalhost\n203.0.113.7\nhttp://example.org/\na b.example\nann@example.org\n..\n<html>\nx..y.example\n||example.org^\n",
 			1,
-			[]int{2, 3, 4, 5, 6, 7, 8, 9, 10},
+			[]int{2, 3, 4, 5, 6, 7, 8, 9, 10, 11},
 			map[string]string{"example.com": "example.com", "example.org": ""},
 		},
 	} {
@@ -92,6 +95,9 @@ func TestParseLimits(t *testing.T) {
 		if _, _, _, err := Parse(Address, []byte(b.String()+more)); err != errTooLong {
 			t.Errorf("%q more: %v", more, err)
 		}
+	}
+	if _, _, _, err := Parse(Address, []byte(strings.Repeat("bad\n", MaxEntries)+"192.0.2.1\n")); err != errTooLong {
+		t.Errorf("too many bad lines: %v", err)
 	}
 	if _, bad, first, _ := Parse(Address, []byte("192.0.2.1\n"+strings.Repeat("bad\n", 20))); bad != 20 || len(first) != maxFirstBad {
 		t.Errorf("%d bad lines, first %v", bad, first)

@@ -44,43 +44,16 @@ func (s *Feeds) Run(ctx context.Context) {
 // RefreshDue queues a job for each feed whose list is due, some at a time. It reports whether there
 // may be more.
 func (s *Feeds) RefreshDue(ctx context.Context) (more bool, err error) {
-	now := s.now()
-	found, err := selectDue(ctx, s.db, now)
-	if err != nil || len(found) == 0 {
-		return false, err
-	}
-	again := now.Add(retryEvery).UnixMicro() // unless the job sets it
-	err = s.db.Tx(ctx, func(tx *sqldb.Tx) error {
-		var b sqldb.Batch
-		for _, d := range found {
-			n, err := tx.Exec(ctx, claimDue, d.tenantID, d.id, d.at, again)
-			if err != nil {
-				return err
-			}
-			if n == 1 { // not claimed by another process
-				s.jobs.Enqueue(&b, d.tenantID, refreshJob, refreshPayload{d.id})
-			}
-		}
-		if b.Len() == 0 {
-			return nil
-		}
-		return tx.Send(ctx, &b)
+	return s.jobs.EnqueueDue(ctx, s.now(), jobs.Due{
+		Table: "threat_feeds", Kind: refreshJob, Payload: func(id string) any { return refreshPayload{id} }, Again: retryEvery,
 	})
-	if err != nil {
-		return false, fmt.Errorf("refresh threat feeds: %w", err)
-	}
-	s.jobs.Wake()
-	return true, nil
 }
-
-// never is the check_at of a feed whose list is not fetched.
-const never = int64(1)<<62 - 1
 
 // checkAt returns when the list of a feed is due, in microseconds since 1970. The time varies, so that
 // feeds that were created together are not due together for ever.
 func (s *Feeds) checkAt(f Feed) int64 {
 	if f.Source != FromURL || !f.Enabled {
-		return never
+		return jobs.Never
 	}
 	pause := time.Duration(f.RefreshS) * time.Second
 	if f.Failure != "" {

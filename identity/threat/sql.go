@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"stonetown/internal/sqldb"
 )
@@ -141,27 +140,3 @@ func selectList(ctx context.Context, q querier, f Feed) (chunks [][]byte, err er
 	}
 	return chunks, rows.Err()
 }
-
-// due is a feed whose list is due to be fetched.
-type due struct {
-	tenantID, id string
-	at           int64
-}
-
-func selectDue(ctx context.Context, db *sqldb.DB, now time.Time) (found []due, err error) {
-	rows, err := db.Query(ctx, `SELECT tenant_id, id, check_at FROM threat_feeds WHERE check_at <= $1 ORDER BY check_at, tenant_id, id LIMIT 50`, now.UnixMicro())
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var d due
-		if err := rows.Scan(&d.tenantID, &d.id, &d.at); err != nil {
-			return nil, err
-		}
-		found = append(found, d)
-	}
-	return found, rows.Err()
-}
-
-const claimDue = `UPDATE threat_feeds SET check_at = $4 WHERE tenant_id = $1 AND id = $2 AND check_at = $3`

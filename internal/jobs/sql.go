@@ -125,3 +125,31 @@ func (q *Queue) deleteDead(ctx context.Context, before time.Time) error {
 	_, err := q.db.Exec(ctx, `DELETE FROM dead_jobs WHERE died_at < $1`, before.UnixMicro())
 	return err
 }
+
+// dueRow is a row of the table of a [Due].
+type dueRow struct {
+	tenantID, id string
+	at           int64
+}
+
+func selectDueRows(ctx context.Context, db *sqldb.DB, table string, now time.Time) (found []dueRow, err error) {
+	rows, err := db.Query(ctx, `SELECT tenant_id, id, check_at FROM `+table+` WHERE check_at <= $1 ORDER BY check_at, tenant_id, id LIMIT $2`, now.UnixMicro(), int64(dueAtOnce))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var r dueRow
+		if err := rows.Scan(&r.tenantID, &r.id, &r.at); err != nil {
+			return nil, err
+		}
+		found = append(found, r)
+	}
+	return found, rows.Err()
+}
+
+// claimDueRow sets when a row is due again. It reports false if the row was changed since it was read.
+func claimDueRow(ctx context.Context, tx *sqldb.Tx, table string, r dueRow, again int64) (bool, error) {
+	n, err := tx.Exec(ctx, `UPDATE `+table+` SET check_at = $4 WHERE tenant_id = $1 AND id = $2 AND check_at = $3`, r.tenantID, r.id, r.at, again)
+	return n == 1, err
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 
 	"stonetown/engine"
@@ -138,4 +139,39 @@ func FuzzAttribute(f *testing.F) {
 			t.Errorf("%s of %s: %s %+v", path, attributes, value, got.Omitted)
 		}
 	})
+}
+
+// TestClaimsOfSignIn: first-party applications get the claims of a sign-in, after their own, as far as there
+// is room. A name that is reserved by now is left out.
+func TestClaimsOfSignIn(t *testing.T) {
+	finder := claim.NewFinder(&answers{}, nil)
+	own := of(client.ClaimSource{Attribute: "id"})
+	for _, tc := range []struct {
+		name       string
+		firstParty bool
+		signIn     string
+		where      []client.ClaimPlace
+		want       map[client.ClaimPlace]map[string]json.RawMessage
+	}{
+		{"a third party", false, `{"team":"ops"}`, client.ClaimPlaces, map[client.ClaimPlace]map[string]json.RawMessage{
+			client.InIDToken: {"x": json.RawMessage(`"u"`)},
+		}},
+		{"all places", true, `{"team":"ops"}`, client.ClaimPlaces, map[client.ClaimPlace]map[string]json.RawMessage{
+			client.InIDToken: {"x": json.RawMessage(`"u"`), "team": json.RawMessage(`"ops"`)}, client.InAccessToken: {"team": json.RawMessage(`"ops"`)}, client.InUserInfo: {"team": json.RawMessage(`"ops"`)},
+		}},
+		{"the same name", true, `{"x":"ops"}`, []client.ClaimPlace{client.InIDToken, client.InUserInfo}, map[client.ClaimPlace]map[string]json.RawMessage{
+			client.InIDToken: {"x": json.RawMessage(`"u"`)}, client.InUserInfo: {"x": json.RawMessage(`"ops"`)},
+		}},
+		{"reserved names", true, `{"sub":"v","acr":"aal2","two words":1}`, []client.ClaimPlace{client.InAccessToken}, map[client.ClaimPlace]map[string]json.RawMessage{}},
+		{"no room", true, fmt.Sprintf(`{"a":%q,"b":1}`, strings.Repeat("x", client.MaxClaimBytes)), []client.ClaimPlace{client.InAccessToken}, map[client.ClaimPlace]map[string]json.RawMessage{
+			client.InAccessToken: {"b": json.RawMessage(`1`)},
+		}},
+		{"none", true, "", []client.ClaimPlace{client.InAccessToken}, map[client.ClaimPlace]map[string]json.RawMessage{}},
+	} {
+		r := request(own)
+		r.App.FirstParty, r.SignIn, r.Where = tc.firstParty, tc.signIn, tc.where
+		if got, err := finder.Find(t.Context(), r); err != nil || !reflect.DeepEqual(got.In, tc.want) {
+			t.Errorf("%s: %s, %v, want %s", tc.name, got.In, err, tc.want)
+		}
+	}
 }
