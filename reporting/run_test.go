@@ -10,11 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"stonetown/engine"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/jobs"
 	"stonetown/internal/pgtest"
 	"stonetown/internal/seal"
 	"stonetown/internal/sqldb"
+	"stonetown/tuplestore"
 	"stonetown/tuplestore/sqlstore"
 )
 
@@ -53,6 +55,25 @@ func (p *people) Addresses(_ context.Context, _ string, ids []string) (map[strin
 
 func (p *people) MayReceive(context.Context, string, string, []string) (string, error) {
 	return "", nil
+}
+
+// reviewed is an engine with three resources, and more beyond the limit, each of which ann may view.
+type reviewed struct{ Engine }
+
+func (reviewed) Newest(context.Context, string) (string, error) { return "token", nil }
+
+func (reviewed) RecordsAt(_ context.Context, _, _ string, f tuplestore.Filter, _ *tuplestore.Record, _ int) (page []tuplestore.Record, next *tuplestore.Record, err error) {
+	if f.Presence != tuplestore.OnlyPresence {
+		return nil, nil, nil
+	}
+	for _, id := range []string{"a", "b", "c"} {
+		page = append(page, tuplestore.Record{Fact: tuplestore.Fact{Tuple: tuplestore.Tuple{Object: tuplestore.Object{Type: f.ObjectType, ID: id}}}})
+	}
+	return page, &page[2], nil
+}
+
+func (reviewed) ListSubjects(context.Context, string, engine.ListSubjectsRequest) (*engine.SubjectList, error) {
+	return &engine.SubjectList{Entries: []engine.SubjectEntry{{Subject: tuplestore.Subject{Type: "user", ID: "ann"}}}}, nil
 }
 
 type mails struct {
@@ -105,7 +126,7 @@ func (f *fixture) process(t *testing.T) *Registry {
 		t.Fatal(err)
 	}
 	inactive := func(context.Context) ([]string, error) { return []string{"tnt_suspended"}, nil }
-	return New(Config{DB: f.db, People: f.people, Mail: &f.mails, Inactive: inactive, Jobs: q, Clock: func() time.Time { return f.now }})
+	return New(Config{DB: f.db, People: f.people, Engine: reviewed{}, Mail: &f.mails, Inactive: inactive, Jobs: q, Clock: func() time.Time { return f.now }})
 }
 
 // work runs the jobs of a process until there are none.
@@ -217,6 +238,29 @@ func TestTakenOver(t *testing.T) {
 		var ends int
 		if err := f.db.QueryRow(ctx, `SELECT COUNT(*) FROM events WHERE type = 'report.completed'`).Scan(&ends); err != nil || ends != 1 {
 			t.Errorf("%d events, %v", ends, err)
+		}
+	})
+}
+
+// A review of a type with too many resources has the first of them.
+func TestManyResources(t *testing.T) {
+	both(t, func(t *testing.T, f *fixture) {
+		ctx := t.Context()
+		r := f.process(t)
+		report, err := r.Create(ctx, tenant, AccessReview, Settings{Name: "Review", Parameters: Parameters{ResourceType: "document", Action: "view"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		run, err := r.Start(ctx, tenant, report.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.run(ctx, tenant, runJob{report.ID, run.ID}); err != nil {
+			t.Fatal(err)
+		}
+		after, _, err := r.GetRun(ctx, tenant, report.ID, run.ID)
+		if err != nil || after.State != Completed || after.Rows != 3 || !after.Truncated || after.Figures[0].Value != 3 {
+			t.Errorf("%+v, %v", after, err)
 		}
 	})
 }
