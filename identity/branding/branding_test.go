@@ -101,7 +101,7 @@ func TestContrastFaults(t *testing.T) {
 		t.Errorf("%d accepted, %d refused", accepted, refused)
 	}
 	err := Branding{Colors: map[Scheme]Colors{Light: {Accent: "#ffee00"}}}.Validate()
-	want := "colors/light/accent has too little contrast: #ffee00 on #ffffff has 1.20:1 (accent_on_card), and 4.5:1 is required; the nearest colour with enough contrast is #"
+	want := "colors/light/accent has too little contrast: #ffee00 on #ffffff has 1.20:1 (accent on card), and 4.5:1 is required; the nearest colour with enough contrast is #"
 	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Error(err)
 	}
