@@ -249,6 +249,22 @@ func TestDecode(t *testing.T) {
 			t.Errorf("%s: %v, want %s", name, err, refused.code)
 		}
 	}
+	// The scans are counted before they are decoded.
+	if _, _, err := Decode(bytes.NewReader(scans)); err == nil || err.Error() != "the picture has more than 100 scans" {
+		t.Errorf("many scans: %v", err)
+	}
+}
+
+// A dark logo alone is shown on all pages.
+func TestLook(t *testing.T) {
+	b := Branding{Logos: map[Variant]Logo{DarkLogo: {Hash: "00"}}}
+	if l := b.Look("Acme", "mark"); l.Logo != b.Path(DarkLogo) || l.DarkLogo != "" || l.Icon != "" {
+		t.Errorf("%+v", l)
+	}
+	b.Logos[LightLogo] = Logo{Hash: "11"}
+	if l := b.Look("Acme", "mark"); l.Logo != b.Path(LightLogo) || l.DarkLogo != b.Path(DarkLogo) {
+		t.Errorf("%+v", l)
+	}
 }
 
 func chunk(kind string, data []byte) []byte {
