@@ -25,7 +25,7 @@ var names = map[string]string{
 	"viewer": "Viewer", "operator": "Operator", "admin": "Admin", "owner": "Owner",
 
 	// Threat feeds and sign-in flows.
-	"log": "Record an event", "refuse": "Refuse, and record an event", "address": "IP addresses", "mail_domain": "Mail domains",
+	"log": "Record an event", "refuse": "Record and refuse", "address": "IP addresses", "mail_domain": "Mail domains",
 	"sign_in": "Sign-in", "sign_up": "Sign-up", "deny": "Deny", "require_factor": "Require a second factor",
 	"require_verified_email": "Require a verified e-mail address", "action": "Action", "add_claims": "Add claims", "continue": "Continue",
 
