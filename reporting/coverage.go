@@ -75,7 +75,8 @@ func (p *production) coverage(ctx context.Context) error {
 	return nil
 }
 
-// memberships returns the slugs of the groups of users, and of all groups.
+// memberships returns the slugs of the groups of users, and of all groups. All of them are in memory, so
+// their number is bounded.
 func (p *production) memberships(ctx context.Context) (of map[string][]string, slugs []string, err error) {
 	of = map[string][]string{}
 	groups, err := p.people.Groups(ctx, p.run.TenantID, MaxGroups+1)
@@ -86,9 +87,14 @@ func (p *production) memberships(ctx context.Context) (of map[string][]string, s
 		groups, p.truncated = groups[:MaxGroups], true
 	}
 	slices.SortFunc(groups, func(a, b Group) int { return strings.Compare(a.Slug, b.Slug) })
+	read := 0
 	for _, g := range groups {
 		slugs = append(slugs, g.Slug)
-		for after, read := "", 0; ; {
+		for after := ""; ; {
+			if read >= MaxMemberships {
+				p.truncated = true
+				break
+			}
 			ids, err := p.people.MemberIDs(ctx, p.run.TenantID, g.ID, after, pageSize)
 			if err != nil {
 				return nil, nil, err
@@ -98,10 +104,6 @@ func (p *production) memberships(ctx context.Context) (of map[string][]string, s
 				of[userID] = append(of[userID], g.Slug)
 			}
 			if read += len(ids); len(ids) < pageSize {
-				break
-			}
-			if read >= MaxUsers {
-				p.truncated = true
 				break
 			}
 		}

@@ -367,12 +367,15 @@ func (r *Registry) removeOld(ctx context.Context) (more bool, err error) {
 	if err != nil || len(old) == 0 {
 		return false, err
 	}
-	err = r.db.Tx(ctx, func(tx *sqldb.Tx) error {
-		var b sqldb.Batch
-		for _, run := range old {
+	for _, run := range old { // one at a time, because each may have many rows
+		err = r.db.Tx(ctx, func(tx *sqldb.Tx) error {
+			var b sqldb.Batch
 			deleteRun(&b, run.TenantID, run.ReportID, run.ID)
+			return tx.Send(ctx, &b)
+		})
+		if err != nil {
+			return false, fmt.Errorf("remove run %s: %w", run.ID, err)
 		}
-		return tx.Send(ctx, &b)
-	})
-	return len(old) == dueAtOnce, err
+	}
+	return len(old) == dueAtOnce, nil
 }

@@ -177,6 +177,7 @@ const (
 	MaxEvents        = 200_000 // that a report reads
 	MaxUsers         = 100_000 // that a report reads
 	MaxGroups        = 1000    // that a report reads
+	MaxMemberships   = 500_000 // that a report reads
 	MaxResources     = 1000    // of a review
 	MaxDirect        = 10_000  // relations of a resource that a review reads
 	maxGroupFigures  = 200

@@ -30,12 +30,17 @@ func (p *production) review(ctx context.Context) error {
 	if err != nil {
 		return reviewError(err)
 	}
-	subjects, direct, undecided := map[string]bool{}, 0, 0
+	subjects, resources, direct, undecided := map[string]bool{}, 0, 0, 0
 	for _, resourceID := range ids {
+		if p.full() {
+			p.truncated = true
+			break
+		}
+		resources++
 		resource := tuplestore.Object{Type: q.ResourceType, ID: resourceID}
 		list, err := p.engine.ListSubjects(ctx, p.run.TenantID, engine.ListSubjectsRequest{
 			Resource: resource, Action: q.Action, SubjectType: q.SubjectType,
-			Consistency: engine.Consistency{Mode: engine.Exactly, Token: token}, Limit: MaxRows,
+			Consistency: engine.Consistency{Mode: engine.Exactly, Token: token}, Limit: MaxRows + 1, // one more is not stored, and the run is marked as truncated
 		})
 		if isUndecided(err) {
 			undecided++
@@ -77,11 +82,8 @@ func (p *production) review(ctx context.Context) error {
 				}
 			}
 		}
-		if p.truncated {
-			break
-		}
 	}
-	p.figure("resources", "", len(ids))
+	p.figure("resources", "", resources)
 	p.figure("subjects", "", len(subjects))
 	p.figure("direct_relations", "", direct)
 	p.figure("undecided_resources", "", undecided)

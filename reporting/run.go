@@ -106,7 +106,7 @@ func (r *Registry) run(ctx context.Context, tenantID string, j runJob) error {
 		return nil
 	case failed:
 		p.run.Failure = failure
-	case context.Cause(limited) == errTime:
+	case err != nil && context.Cause(limited) == errTime:
 		p.run.Failure = &Failure{"time_limit_exceeded", fmt.Sprintf("a report may take %d minutes; restrict it further", int(MaxTime.Minutes()))}
 	case err != nil:
 		return fmt.Errorf("run report: %w", err)
@@ -145,7 +145,7 @@ func (p *production) produce(ctx context.Context) (err error) {
 
 // add adds a row. Rows beyond [MaxRows] are counted by the figures, but not stored.
 func (p *production) add(ctx context.Context, values ...any) error {
-	if p.chunks*chunkRows+len(p.pending) >= MaxRows {
+	if p.full() {
 		p.truncated = true
 		return nil
 	}
@@ -154,6 +154,9 @@ func (p *production) add(ctx context.Context, values ...any) error {
 	}
 	return p.flush(ctx)
 }
+
+// full reports whether the run has as many rows as it may have.
+func (p *production) full() bool { return p.chunks*chunkRows+len(p.pending) >= MaxRows }
 
 // flush stores the pending rows as a chunk.
 func (p *production) flush(ctx context.Context) error {

@@ -22,7 +22,7 @@ type patch struct {
 func changes(members map[string]jsontext.Value) (func(*branding.Branding), error) {
 	var p patch
 	p.text("display_name", members["display_name"], func(b *branding.Branding) *string { return &b.DisplayName })
-	if json.Unmarshal(members["default_language"], new(string)) == nil && string(members["default_language"]) == `""` {
+	if string(members["default_language"]) == `""` {
 		p.Add("default_language", "unknown_value", "must be one of the languages that are offered, or null")
 	}
 	p.text("default_language", members["default_language"], func(b *branding.Branding) *string { return &b.DefaultLanguage })

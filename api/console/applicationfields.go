@@ -91,7 +91,7 @@ var applicationFields = []section{
 		{Name: "backchannel_logout_session_required", Label: "Logout tokens must name the session", Kind: asFlag, of: withUsers},
 	}},
 	{"Authentication", []field{
-		{Name: "profile", Label: "Security profile", Kind: asChoice, Required: true, Options: []string{"default", "fapi2"}, Hint: "fapi2 requires keys, pushed requests, PKCE and DPoP.", of: confidential},
+		{Name: "profile", Label: "Security profile", Kind: asChoice, Required: true, Options: []string{"default", "fapi2"}, Hint: "FAPI 2.0 requires keys, pushed requests, PKCE and DPoP.", of: confidential},
 		authMethodField, keySetURLField,
 		{Name: "jwks", Label: "Its keys", Kind: asJSON, Hint: "A JWK set with public keys, instead of the URL.", of: confidential},
 		{Name: "token_endpoint_auth_signing_alg", Label: "Algorithm of private_key_jwt", Kind: asChoice, Options: algorithms, Hint: "Default: any of these.", of: confidential},
@@ -109,7 +109,7 @@ var applicationFields = []section{
 	}},
 	{"Tokens", []field{
 		{Name: "allowed_scopes", Label: "Scopes", Kind: asLines, Hint: "One on each line.", of: withTokens},
-		{Name: "group_scopes", Label: "Scopes of groups", Kind: asChoice, Required: true, Options: []string{"all", "allowed_only"}, Hint: "all: tokens carry all scopes of the user's groups; allowed_only: those among the scopes above.", of: withTokens},
+		{Name: "group_scopes", Label: "Scopes of groups", Kind: asChoice, Required: true, Options: []string{"all", "allowed_only"}, Hint: "All: tokens carry all scopes of the user's groups. Allowed only: those among the scopes above.", of: withTokens},
 		audienceField,
 		{Name: "access_token_ttl_s", Label: "Access tokens are valid for (seconds)", Kind: asNumber, Hint: "60 to 86,400; empty: the setting of the tenant.", of: withTokens},
 		{Name: "refresh_token_ttl_s", Label: "Refresh tokens are valid for (seconds)", Kind: asNumber, Hint: "300 to 31,536,000; empty: the setting of the tenant.", of: withTokens},
@@ -123,7 +123,7 @@ var applicationFields = []section{
 	}},
 	{"Token exchange", []field{
 		{Name: "token_exchange/allowed_audiences", Label: "Audiences it may exchange tokens for", Kind: asLines, Hint: "Absolute URIs, one on each line.", of: withTokens},
-		{Name: "token_exchange/subject_tokens", Label: "Tokens it may exchange", Kind: asChoice, Required: true, Options: []string{"any", "own"}, Hint: "any of the tenant, or its own: issued to it, or with it as audience.", of: withTokens},
+		{Name: "token_exchange/subject_tokens", Label: "Tokens it may exchange", Kind: asChoice, Required: true, Options: []string{"any", "own"}, Hint: "Any: all of the tenant. Own: issued to it, or with it as audience.", of: withTokens},
 		{Name: "token_exchange/act_as/allowed_subject_types", Label: "Delegation is for subjects of the types", Kind: asChoices, Options: []string{"user", "application"}, of: withTokens},
 		{Name: "token_exchange/enabled", Label: "May exchange tokens", Kind: asFlag, of: withTokens},
 		{Name: "token_exchange/require_client_authentication", Label: "Must authenticate for it", Kind: asFlag, of: confidential},

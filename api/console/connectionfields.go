@@ -38,8 +38,8 @@ var connectionFields = []section{
 		{Name: "allow_idp_initiated", Label: "Users may start at the provider", Kind: asFlag, of: "saml"},
 	}},
 	{"Accounts", []field{
-		{Name: "link_policy", Label: "A new user gets the account with the same address", Kind: asChoice, Required: true, Options: []string{"verified_email", "always_prompt", "never"}, Hint: "verified_email: if both sides have verified it; always_prompt: if the user proves to own the account."},
-		{Name: "second_factor", Label: "Second factor", Kind: asChoice, Required: true, Options: []string{"ask", "accept"}, Hint: "ask for one here, or accept one of the provider."},
+		{Name: "link_policy", Label: "A new user gets the account with the same address", Kind: asChoice, Required: true, Options: []string{"verified_email", "always_prompt", "never"}},
+		{Name: "second_factor", Label: "Second factor", Kind: asChoice, Required: true, Options: []string{"ask", "accept"}},
 		{Name: "group_mapping", Label: "Groups", Kind: asJSON, Hint: `Users with a value among their groups become members of a group, such as [{"value": "engineering", "group_id": "grp_…"}]`},
 		{Name: "jit_provisioning", Label: "New users of the provider get an account", Kind: asFlag},
 		{Name: "trust_email", Label: "Addresses count as verified if the provider does not say", Kind: asFlag},

@@ -175,8 +175,8 @@ func stepFields(point string, actions []string) []section {
 		{Name: "name", Label: "Name", Kind: asText, Required: true, Hint: "For administrators. At most 80 bytes."},
 		{Name: "kind", Label: "Kind", Kind: asChoice, Required: true, Options: stepKinds[point]},
 		{Name: "when", Label: "Condition", Kind: asArea, Hint: "In CEL, over email, email_verified, attributes, created_at, connection, amr, second_factor, ip, country, user_agent, new_device, time and user_id. Empty: always."},
-		{Name: "message", Label: "Message to the user", Kind: asText, Hint: "Only of the kind deny. At most 300 bytes."},
-		{Name: "action", Label: "Action", Kind: asChoice, Options: actions, Hint: "Only of the kind action."},
+		{Name: "message", Label: "Message to the user", Kind: asText, Hint: "Only of the kind Deny. At most 300 bytes."},
+		{Name: "action", Label: "Action", Kind: asChoice, Options: actions, Own: true, Hint: "Only of the kind Action."},
 	}}}
 }
 

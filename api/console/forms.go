@@ -40,12 +40,21 @@ type field struct {
 	Hint     string
 	Kind     kind
 	Options  []string
+	Own      bool // the options are names that the tenant chose
 	Required bool
 	of       string // the types of resources that have the member, separated by spaces; empty: all
 }
 
 // ID returns the id of the element.
 func (f field) ID() string { return strings.ReplaceAll(f.Name, "/", "-") }
+
+// OptionName returns the name of an option for people.
+func (f field) OptionName(option string) string {
+	if f.Own {
+		return option
+	}
+	return displayName(option)
+}
 
 // section is a group of fields.
 type section struct {
@@ -173,6 +182,15 @@ type filled struct {
 	Mark    template.HTMLAttr
 	Problem string // the error of the form, if it is about the field
 	chosen  []string
+}
+
+// Chosen returns the names of the options that are chosen.
+func (f filled) Chosen() string {
+	var all []string
+	for _, option := range f.chosen {
+		all = append(all, f.OptionName(option))
+	}
+	return strings.Join(all, ", ")
 }
 
 // Has reports whether an option is chosen.

@@ -3,6 +3,7 @@ package console
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -56,28 +57,25 @@ func mailTemplate(v *visit) error {
 	return v.showMail(t, f, nil)
 }
 
-// withBuiltIn returns a text with that of the product where it has none.
+// withBuiltIn returns a text with that of the product where it has none, and with a version.
 func withBuiltIn(t object) object {
 	shown := object{}
 	builtIn, _ := t["built_in"].(object)
-	for _, s := range mailSections {
-		for _, f := range s.Fields {
-			if shown[f.Name] = t[f.Name]; shown[f.Name] == nil && f.Name != "heading" {
-				shown[f.Name] = builtIn[f.Name]
-			}
+	fields := mailSections[0].Fields
+	for _, f := range fields {
+		if shown[f.Name] = t[f.Name]; shown[f.Name] == nil && f.Name != "heading" {
+			shown[f.Name] = builtIn[f.Name]
 		}
 	}
-	return shown
+	return versioned(shown, fields)
 }
 
 func (v *visit) showMail(t object, f *form, wrong *fault) error {
 	name, _ := t["mail"].(string)
 	tag, _ := t["language"].(string)
 	own := false
-	for _, s := range mailSections {
-		for _, one := range s.Fields {
-			own = own || t[one.Name] != nil
-		}
+	for _, f := range mailSections[0].Fields {
+		own = own || t[f.Name] != nil
 	}
 	if v.may(settingsWrite) {
 		v.calls = append(v.calls, call{http.MethodPut, v.mailPath(), object{"subject": "{{tenant}}"}})
@@ -94,16 +92,13 @@ func (v *visit) showMail(t object, f *form, wrong *fault) error {
 	return v.render(wrong.status, "mail-template.html", page)
 }
 
-// typedMail returns what was typed, without what is the built-in text.
-func (v *visit) typedMail(f *form, t object) (body object, wrong *fault) {
-	body, wrong = v.body(f, object{})
-	builtIn, _ := t["built_in"].(object)
-	for name, value := range body {
-		if value == nil || value == builtIn[name] {
-			delete(body, name)
-		}
-	}
-	return body, wrong
+// typedMail returns the text of the form, and whether it differs from the present one.
+func (v *visit) typedMail(f *form, t object) (text object, changed bool, wrong *fault) {
+	text = withBuiltIn(t)
+	body, wrong := v.body(f, text)
+	maps.Copy(text, body)
+	maps.DeleteFunc(text, func(name string, value any) bool { return value == nil || name == "updated_at" })
+	return text, len(body) > 0, wrong
 }
 
 // saveMailTemplate replaces the text of a mail.
@@ -116,8 +111,10 @@ func saveMailTemplate(v *visit) error {
 		return err
 	}
 	f := v.mailForm()
-	body, wrong := v.typedMail(f, t)
-	if wrong == nil {
+	body, changed, wrong := v.typedMail(f, t)
+	if wrong == nil && changed {
+		builtIn, _ := t["built_in"].(object)
+		maps.DeleteFunc(body, func(name string, value any) bool { return value == builtIn[name] })
 		method := http.MethodPut
 		if len(body) == 0 { // all of it is the built-in text
 			method = http.MethodDelete
@@ -152,7 +149,7 @@ func previewMail(v *visit) error {
 			return err
 		}
 		read, _ := t.Data.(object)
-		body, _ = v.typedMail(v.mailForm(), read)
+		body, _, _ = v.typedMail(v.mailForm(), read) // a preview of what another person has changed harms nobody
 	}
 	a, err := v.call(http.MethodPost, v.mailPath()+"/preview", bodyOrNone(body))
 	h := v.w.Header()

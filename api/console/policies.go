@@ -31,15 +31,15 @@ var policies = []policy{
 		{Name: "password_policy/max_length", Label: "Longest length (characters)", Kind: asNumber, Hint: "64 to 256. Empty: 128."},
 	}},
 	{"factors", "Second factors", "Passkeys, authenticator apps and phones.", "Save second factors", []field{
-		{Name: "mfa_policy/mode", Label: "Second factor at sign-in", Kind: asChoice, Required: true, Options: []string{"off", "optional", "required"}, Hint: "off: no factor is required, and none can be added. optional: users who have a factor must use it. required: users without one must add one when they sign in."},
-		{Name: "mfa_policy/kinds", Label: "Kinds that users can add", Kind: asChoices, Options: []string{"webauthn", "totp", "sms"}, Hint: "webauthn: passkeys and security keys. totp: authenticator apps. sms: codes by text message."},
+		{Name: "mfa_policy/mode", Label: "Second factor at sign-in", Kind: asChoice, Required: true, Options: []string{"off", "optional", "required"}, Hint: "Off: no factor is required, and none can be added. Optional: users who have a factor must use it. Required: users without one must add one when they sign in."},
+		{Name: "mfa_policy/kinds", Label: "Kinds that users can add", Kind: asChoices, Options: []string{"webauthn", "totp", "sms"}},
 	}},
 	{"sessions", "Sessions", "How long users stay signed in in a browser.", "Save sessions", []field{
 		{Name: "session/idle_s", Label: "End after this time without use (seconds)", Kind: asNumber, Hint: "300 to 31,536,000. Empty: 86,400 (1 day)."},
 		{Name: "session/absolute_s", Label: "End after this time in any case (seconds)", Kind: asNumber, Hint: "300 to 31,536,000. Empty: 2,592,000 (30 days)."},
 	}},
 	{"accounts", "Accounts", "Who can create an account, and when it can be used.", "Save accounts", []field{
-		{Name: "sign_up", Label: "Sign-up", Kind: asChoice, Required: true, Options: []string{"open", "closed"}, Hint: "open: people can create accounts of their own. closed: only administrators create accounts, directly, by import, or through a directory or connection."},
+		{Name: "sign_up", Label: "Sign-up", Kind: asChoice, Required: true, Options: []string{"open", "closed"}, Hint: "Open: people can create accounts of their own. Closed: only administrators create accounts, directly, by import, or through a directory or connection."},
 		{Name: "require_verified_email", Label: "Users must verify their e-mail address before they can sign in", Kind: asFlag},
 	}},
 	{"tokens", "Tokens", "Applications can have lifetimes of their own, which take precedence.", "Save tokens", []field{
@@ -55,8 +55,8 @@ var policies = []policy{
 		{Name: "require_state", Label: "Refuse authorization requests without state", Kind: asFlag},
 	}},
 	{"registration", "Registration of applications", "Whether clients become applications without an administrator.", "Save registration", []field{
-		{Name: "dcr_mode", Label: "Dynamic client registration", Kind: asChoice, Required: true, Options: []string{"off", "initial_access_token", "open"}, Hint: "off: none. initial_access_token: clients with an access token with the scope applications:write. open: every client; at most 1,000 that registered without a token, of which unused ones are deleted after a day."},
-		{Name: "client_id_documents", Label: "Client ID metadata documents", Kind: asChoice, Required: true, Options: []string{"off", "hosts", "open"}, Hint: "Whether a client id can be the URL of a document about the client. hosts: of the hosts below only. open: of every host. Users are asked for consent each time."},
+		{Name: "dcr_mode", Label: "Dynamic client registration", Kind: asChoice, Required: true, Options: []string{"off", "initial_access_token", "open"}, Hint: "Off: none. With an initial access token: clients with an access token with the scope applications:write. Open: every client; at most 1,000 that registered without a token, of which unused ones are deleted after a day."},
+		{Name: "client_id_documents", Label: "Client ID metadata documents", Kind: asChoice, Required: true, Options: []string{"off", "hosts", "open"}, Hint: "Whether a client id can be the URL of a document about the client. Listed hosts only: of the hosts below. Open: of every host. Users are asked for consent each time."},
 		{Name: "client_id_document_hosts", Label: "Hosts of these documents", Kind: asLines, Hint: "In lower case, with a port unless it is 443. One on each line, at most 50."},
 		{Name: "dcr_require_pkce", Label: "Confidential clients that register themselves need PKCE", Kind: asFlag},
 	}},
@@ -81,21 +81,25 @@ func (p policy) form() *form {
 	return &form{Sections: []section{{"", p.Fields}}, Action: policiesPage + "/" + p.ID, Button: p.Button}
 }
 
-// of returns the settings with a version of those of the policy. Settings have no time of a change,
-// and a change of another policy is none of this one.
-func (p policy) of(settings object) object {
+// of returns the settings with a version of those of the policy: a change of another policy is none of
+// this one.
+func (p policy) of(settings object) object { return versioned(settings, p.Fields) }
+
+// versioned returns a resource that has no time of a change, with a version of the members of fields in
+// its place.
+func versioned(resource object, fields []field) object {
 	var mine []any
-	for _, f := range p.Fields {
-		mine = append(mine, member(settings, f.Name))
+	for _, f := range fields {
+		mine = append(mine, member(resource, f.Name))
 	}
 	text, err := json.Marshal(mine)
 	if err != nil {
 		panic("console: " + err.Error()) // it was JSON
 	}
 	sum := sha256.Sum256(text)
-	versioned := maps.Clone(settings)
-	versioned["updated_at"] = hex.EncodeToString(sum[:8])
-	return versioned
+	resource = maps.Clone(resource)
+	resource["updated_at"] = hex.EncodeToString(sum[:8])
+	return resource
 }
 
 // readPolicies shows all policies.

@@ -67,14 +67,14 @@ func (v *visit) searchNamed(text string) (all []hits, err error) {
 			id, _ := o["id"].(string)
 			name, _ := o[kind.title].(string)
 			about, _ := o[kind.about].(string)
-			if !hasWords(name+" "+about, text) {
+			if !hasWords(name+" "+about+" "+displayName(about), text) {
 				continue
 			}
 			if len(found.List) == maxHits {
 				found.More = kind.page
 				break
 			}
-			found.List = append(found.List, hit{name, about, kind.page + "/" + url.PathEscape(id)})
+			found.List = append(found.List, hit{name, displayName(about), kind.page + "/" + url.PathEscape(id)})
 		}
 		all = append(all, found)
 	}
@@ -121,7 +121,7 @@ func search(v *visit) error {
 			id, _ := o["id"].(string)
 			name, _ := o[kind.title].(string)
 			about, _ := o[kind.about].(string)
-			found.List = append(found.List, hit{name, about, kind.page + "/" + url.PathEscape(id)})
+			found.List = append(found.List, hit{name, displayName(about), kind.page + "/" + url.PathEscape(id)})
 		}
 		if a.Meta.NextCursor != "" {
 			found.More = query(kind.page, "q", text)

@@ -21,7 +21,7 @@ const (
 const evenSo = "even_so"
 
 var (
-	threatMode    = field{Name: "mode", Label: "A match", Kind: asChoice, Required: true, Options: []string{"log", "refuse"}, Hint: "log: an event. refuse: an event, and the sign-in or sign-up is refused. Begin with log, and see in the audit log who would be refused."}
+	threatMode    = field{Name: "mode", Label: "On a match", Kind: asChoice, Required: true, Options: []string{"log", "refuse"}, Hint: "Each match is an event. Record and refuse: the sign-in or sign-up is refused, too. Begin with Record an event, and see in the audit log which users would be refused."}
 	threatURL     = field{Name: "url", Label: "URL", Kind: asText, Hint: "https, on the public Internet, with an entry on each line. All who can read the feed see it: it must have no secret. Empty: you upload the entries."}
 	threatRefresh = field{Name: "refresh_interval_s", Label: "Fetched every (seconds)", Kind: asNumber, Hint: "Of a URL: 900 to 604,800. Empty: 21,600 (6 hours)."}
 	threatName    = field{Name: "name", Label: "Name", Kind: asText, Required: true, Hint: "At most 100 bytes."}
@@ -31,7 +31,7 @@ var (
 // newThreatFields are the fields of a new feed.
 var newThreatFields = []section{{"", []field{
 	threatName,
-	{Name: "kind", Label: "Entries", Kind: asChoice, Required: true, Options: []string{"address", "mail_domain"}, Hint: "address: IP addresses and networks of clients. mail_domain: domains of e-mail addresses, with their subdomains."},
+	{Name: "kind", Label: "Entries", Kind: asChoice, Required: true, Options: []string{"address", "mail_domain"}, Hint: "IP addresses and networks are those of clients. Mail domains are those of e-mail addresses, with their subdomains."},
 	threatURL, threatRefresh, threatMode,
 }}}
 

@@ -482,6 +482,8 @@ var functions = template.FuncMap{
 		}
 		return fmt.Sprintf("%.0f seconds", seconds)
 	},
+	// name returns the name of a value for people.
+	"name": displayName,
 	// segment escapes an id for a path.
 	"segment": url.PathEscape,
 }

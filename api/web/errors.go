@@ -145,7 +145,7 @@ func (s *Server) respond(res *response, e *Error) {
 		return
 	}
 	if res.status != 0 {
-		return // the client has disconnected, or the response is incomplete
+		panic(http.ErrAbortHandler) // an incomplete response must not look complete
 	}
 	for name, values := range e.Header {
 		res.Header()[name] = values

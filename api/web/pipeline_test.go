@@ -384,13 +384,18 @@ func TestPanics(t *testing.T) {
 	}}
 	early := route{op: Operation{ID: "early", Method: "GET", Path: "/early"}, do: func(http.ResponseWriter, *http.Request) { panic("hunter2") }}
 	abort := route{op: Operation{ID: "abort", Method: "GET", Path: "/abort"}, do: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }}
-	f := newFixture(t, nil, head, early, abort)
+	var f *fixture
+	failed := route{op: Operation{ID: "failed", Method: "GET", Path: "/failed"}, do: func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, "half")
+		f.server.Fail(w, r, errors.New("late"))
+	}}
+	f = newFixture(t, nil, head, early, abort, failed)
 	a := f.do("GET", "/early", "", "")
 	want(t, "early", a, 500, "internal_error")
 	if strings.Contains(a.Body.String(), "hunter2") || !strings.Contains(f.log.String(), "hunter2") {
 		t.Errorf("the cause is in the response or not in the log: %s", a.Body)
 	}
-	for _, target := range []string{"/late", "/abort"} {
+	for _, target := range []string{"/late", "/abort", "/failed"} {
 		func() {
 			defer func() {
 				if fault := recover(); fault != http.ErrAbortHandler {

@@ -127,6 +127,29 @@ func TestConsoleBranding(t *testing.T) {
 	b.says("Saved.")
 	b.at("/console/branding/mails/new_sign_in/en", "new_sign_in in English")
 	b.curl(server.token(c))
+
+	// The preview is that of the form, although another text is stored.
+	text := server.call(t, c, "GET", "mail-templates/new_sign_in/en", "", 200)["built_in"].(map[string]any)
+	b.put("subject", text["subject"].(string), "body", text["body"].(string))
+	ask(b.browser, chromedp.Evaluate[bool](`document.querySelector("[formtarget]").removeAttribute("formtarget"); true`))
+	b.send("Preview")
+	b.do(chromedp.WaitVisible(chromedp.CSS("a.action")))
+	preview("Someone, probably you, signed in")
+
+	// A text that another person has saved meanwhile is not replaced.
+	b.open("/console/branding/mails/new_sign_in/en")
+	server.call(t, c, "PUT", "mail-templates/new_sign_in/en", `{"subject":"Of another person"}`, 200)
+	b.put("subject", "Mine")
+	b.send("Save")
+	b.says("This was changed meanwhile.")
+	if got := server.call(t, c, "GET", "mail-templates/new_sign_in/en", "", 200)["subject"]; got != "Of another person" {
+		t.Errorf("the subject is %v", got)
+	}
+	b.send("Save")
+	b.says("Saved.")
+	if got := server.call(t, c, "GET", "mail-templates/new_sign_in/en", "", 200)["subject"]; got != "Mine" {
+		t.Errorf("the subject is %v", got)
+	}
 	b.send("Send the saved mail to me")
 	b.says("A test mail is on its way to your address.")
 	b.press("Take the built-in text")

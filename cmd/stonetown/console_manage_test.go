@@ -664,11 +664,11 @@ func editGraph(b inspector, server *running, c credentials) {
 	// A relation, its subjects and its rule.
 	b.tabTo("Type")
 	b.keys("document")
-	b.tabTo("Name")
+	b.tabTo("New name")
 	b.keys("Not a name")
 	press("Add relation")
 	b.says("A name begins with a lower-case letter")
-	b.tabTo("Name")
+	b.tabTo("New name")
 	b.do(chromedp.KeyEvent("a", chromedp.KeyModifiers(chromedp.ModifierCtrl)), chromedp.KeyEvent("reviewer"))
 	press("Add relation")
 	has("- {name: reviewer, subjects: []}")
@@ -680,7 +680,17 @@ func editGraph(b inspector, server *running, c credentials) {
 	has("subjects: [group#member, 'user:*']")
 	press("Remove")
 	has("- {name: reviewer, subjects: ['user:*']}")
-	b.tabTo("Who")
+
+	// A relation without a rule, which nothing else names, gets another name and its own again.
+	b.tabTo("New name")
+	b.keys("checker")
+	press("Rename reviewer")
+	has("- {name: checker, subjects: ['user:*']}")
+	press("Undo")
+	has("- {name: reviewer, subjects: ['user:*']}")
+	b.tabTo("Relation")
+	b.keys("reviewer")
+	b.tabTo("Rule")
 	b.keys("one")
 	has("kind: exclusion")
 	if got := field("text"); !strings.HasPrefix(got, "# who works here\n") {
@@ -690,7 +700,7 @@ func editGraph(b inspector, server *running, c credentials) {
 	b.picture("console-model", "editing")
 
 	// An error is shown where it is.
-	b.tabTo("Who")
+	b.tabTo("Rule")
 	b.keys("another")
 	b.tabTo("Relation") // that of the rule follows the one that is selected
 	b.do(chromedp.WaitVisible(chromedp.CSS(".rewrite select")))
@@ -714,7 +724,7 @@ func editGraph(b inspector, server *running, c credentials) {
 	}
 	b.tabTo("Relation")
 	b.keys("viewer")
-	b.tabTo("Name")
+	b.tabTo("New name")
 	b.keys("reader")
 	press("Rename viewer")
 	has("name: reader")
@@ -727,7 +737,7 @@ func editGraph(b inspector, server *running, c credentials) {
 	has("kind: exclusion")
 
 	// A type, which is removed again.
-	b.tabTo("Name")
+	b.tabTo("New name")
 	b.keys("draft")
 	press("Add type")
 	has("- name: draft")

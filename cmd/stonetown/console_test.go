@@ -65,6 +65,10 @@ func (b inspector) inspected(path string) {
 	if inline := ask(b.browser, chromedp.Evaluate[string](`[...document.scripts].filter(s => s.text || !/^\/((auth|console)\/assets|docs\/playground)\//.test(new URL(s.src).pathname)).map(s => s.outerHTML).join()`)); inline != "" {
 		b.Errorf("%s has the scripts %s", path, inline)
 	}
+	// Names of the API are for programs. Some are those of standards, or of the tenant.
+	if raw := ask(b.browser, chromedp.Evaluate[string](`[...document.querySelectorAll("main option, main label.check")].filter(e => !e.closest("#island, .explorer, [name=token_endpoint_auth_method], [name=action]") && !e.querySelector(".hidden") && /^[a-z0-9]+(_[a-z0-9]+)*$/.test(e.textContent.trim())).map(e => e.textContent.trim()).join()`)); raw != "" && strings.HasPrefix(path, "/console") {
+		b.Errorf("%s has the options %s", path, raw)
+	}
 	perform(b.browser, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: 320, Height: 640, DeviceScaleFactor: 1, Mobile: true})
 	if width := ask(b.browser, chromedp.Evaluate[int](`document.documentElement.scrollWidth`)); width > 320 {
 		b.Errorf("%s is %d px wide on a screen of 320 px", path, width)

@@ -101,7 +101,7 @@ func TestContrastFaults(t *testing.T) {
 		t.Errorf("%d accepted, %d refused", accepted, refused)
 	}
 	err := Branding{Colors: map[Scheme]Colors{Light: {Accent: "#ffee00"}}}.Validate()
-	want := "colors/light/accent has too little contrast: #ffee00 on #ffffff has 1.20:1 (accent_on_card), and 4.5:1 is required; the nearest colour with enough contrast is #"
+	want := "colors/light/accent has too little contrast: #ffee00 on #ffffff has 1.20:1 (accent on card), and 4.5:1 is required; the nearest colour with enough contrast is #"
 	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Error(err)
 	}
@@ -248,6 +248,22 @@ func TestDecode(t *testing.T) {
 		if !errors.As(err, &p) || p.Code != refused.code {
 			t.Errorf("%s: %v, want %s", name, err, refused.code)
 		}
+	}
+	// The scans are counted before they are decoded.
+	if _, _, err := Decode(bytes.NewReader(scans)); err == nil || err.Error() != "the picture has more than 100 scans" {
+		t.Errorf("many scans: %v", err)
+	}
+}
+
+// A dark logo alone is shown on all pages.
+func TestLook(t *testing.T) {
+	b := Branding{Logos: map[Variant]Logo{DarkLogo: {Hash: "00"}}}
+	if l := b.Look("Acme", "mark"); l.Logo != b.Path(DarkLogo) || l.DarkLogo != "" || l.Icon != "" {
+		t.Errorf("%+v", l)
+	}
+	b.Logos[LightLogo] = Logo{Hash: "11"}
+	if l := b.Look("Acme", "mark"); l.Logo != b.Path(LightLogo) || l.DarkLogo != b.Path(DarkLogo) {
+		t.Errorf("%+v", l)
 	}
 }
 

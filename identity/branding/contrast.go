@@ -3,6 +3,7 @@ package branding
 import (
 	"fmt"
 	"math"
+	"strings"
 )
 
 // The contrast ratios that WCAG 2.2 requires at level AA.
@@ -113,7 +114,7 @@ func (b Branding) contrastFaults() (faults []Fault) {
 			}
 			seen[c.field] = true
 			f := Fault{Field: c.field, Code: "contrast_too_low"}
-			f.Message = fmt.Sprintf("has too little contrast: %s on %s has %.2f:1 (%s), and %.1f:1 is required", c.Foreground, c.Background, c.Ratio, c.Use, c.Required)
+			f.Message = fmt.Sprintf("has too little contrast: %s on %s has %.2f:1 (%s), and %.1f:1 is required", c.Foreground, c.Background, c.Ratio, strings.ReplaceAll(c.Use, "_", " "), c.Required)
 			if suggested, ok := b.suggest(scheme, c.field); ok {
 				f.Message += fmt.Sprintf("; the nearest colour with enough contrast is %s", suggested)
 			}

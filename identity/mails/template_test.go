@@ -68,6 +68,18 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+// A paragraph with a place that is unknown is left out, of the built-in text and of a template.
+func TestUnknownPlace(t *testing.T) {
+	for _, own := range []Template{{}, {Body: "Hello.\n\nPlace: {{place}}\n\n{{link}}"}} {
+		for place, want := range map[string]bool{"": false, "Berlin, DE": true} {
+			m, err := compose(translation.Language{}, "new_sign_in", Data{Place: place}, tenantA, new(branding.Branding), own)
+			if err != nil || strings.Contains(m.Text, "Place:") != want {
+				t.Errorf("at %q: %v\n%s", place, err, m.Text)
+			}
+		}
+	}
+}
+
 // Values are text: they are not read for variables, add no element to the mail and no line to its head.
 func TestHostileValues(t *testing.T) {
 	const hostile = "<script>alert(1)</script>{{link}}{{tenant}}\r\nBcc: eve@example.com"

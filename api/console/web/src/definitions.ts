@@ -22,7 +22,7 @@ export const addRelation = (types: Type[], type: string, name: string): Type[] =
 export const removeRelation = (types: Type[], type: string, name: string): Type[] =>
   replaced(types, type, (t) => ({ ...t, relations: t.relations?.filter((r) => r.name !== name) }));
 
-// every changes each rewrite of a relation, the inner ones first.
+// every returns a copy of a relation with each rewrite changed, the inner ones first.
 const every = (r: Relation, by: (rewrite: Rewrite) => Rewrite): Relation => {
   const walk = (rewrite: Rewrite): Rewrite => {
     switch (rewrite.kind) {
@@ -34,7 +34,7 @@ const every = (r: Relation, by: (rewrite: Rewrite) => Rewrite): Relation => {
     }
     return by(rewrite);
   };
-  return r.rewrites ? { ...r, rewrites: r.rewrites.map(walk) } : r;
+  return { ...r, ...(r.rewrites && { rewrites: r.rewrites.map(walk) }) };
 };
 
 // settled returns what a change would be without the types whose content is the same.
