@@ -5,7 +5,9 @@
 // reads the row: a session whose row is deleted has ended, on every process and at once.
 // There is no cache to invalidate.
 //
-// A session also expires: after a time without use, and at the end of its lifetime.
+// A session also expires: after a time without use, and at the end of its lifetime. One that was
+// opened from the control plane lives only while its reasons do ([Origins]), which is found out at
+// each use.
 package session
 
 import (
@@ -55,7 +57,8 @@ type Session struct {
 	CreatedAt    time.Time
 	LastActiveAt time.Time // to within a minute
 	ExpiresAt    time.Time // the end of the lifetime
-	idle         time.Duration
+	Origin       Origin
+	idle         time.Duration // 0 with an origin: processes that do not know of origins find it expired
 }
 
 // Lifetimes are the lifetimes of sessions.
@@ -73,18 +76,22 @@ type New struct {
 	// AuthTime is the time of the authentication; zero: now.
 	AuthTime  time.Time
 	MustEnrol bool
-	Claims    string // see [Session]
-	Lifetimes Lifetimes
+	Claims    string    // see [Session]
+	Lifetimes Lifetimes // [OpenedFor] with an origin
+	Origin    Origin
 }
 
 // Store stores sessions. It is safe for concurrent use.
 type Store struct {
-	db    *sqldb.DB
-	clock func() time.Time
+	db      *sqldb.DB
+	origins Origins
+	clock   func() time.Time
 }
 
 // NewStore returns a store in db. Its tables are [Migrations].
-func NewStore(db *sqldb.DB, clock func() time.Time) *Store { return &Store{db, clock} }
+func NewStore(db *sqldb.DB, origins Origins, clock func() time.Time) *Store {
+	return &Store{db, origins, clock}
+}
 
 func (s *Store) now() time.Time { return s.clock().UTC().Truncate(time.Microsecond) }
 
@@ -108,9 +115,12 @@ func (s *Store) Begin(ctx context.Context, tx *sqldb.Tx, n New) (Session, string
 	if n.AuthTime.IsZero() {
 		n.AuthTime = now
 	}
+	if n.Origin != (Origin{}) {
+		n.Lifetimes = Lifetimes{Absolute: OpenedFor}
+	}
 	session := Session{
 		ID: id.New(id.Session), TenantID: n.TenantID, UserID: n.UserID, Device: n.Device, Methods: n.Methods, AuthTime: n.AuthTime,
-		MustEnrol: n.MustEnrol, Claims: n.Claims, CreatedAt: now, LastActiveAt: now, ExpiresAt: now.Add(n.Lifetimes.Absolute), idle: n.Lifetimes.Idle,
+		MustEnrol: n.MustEnrol, Claims: n.Claims, CreatedAt: now, LastActiveAt: now, ExpiresAt: now.Add(n.Lifetimes.Absolute), Origin: n.Origin, idle: n.Lifetimes.Idle,
 	}
 	session.Device.UserAgent = strings.ToValidUTF8(session.Device.UserAgent[:min(len(session.Device.UserAgent), maxAgent)], "")
 	if n.SecondFactor {
@@ -193,11 +203,17 @@ func (s *Store) QueueByID(b *sqldb.Batch, tenantID, sessionID string) (result fu
 	}
 }
 
-// use refuses an expired session and updates the last use of others.
+// use refuses an expired session, and one whose origin does not hold, and updates the last use of
+// others.
 func (s *Store) use(ctx context.Context, session Session) (Session, error) {
 	now := s.now()
 	if !session.live(now) {
 		return Session{}, ErrEnded
+	}
+	if session.Opened() {
+		if _, err := s.origins.Origin(ctx, session.TenantID, session.Origin); err != nil {
+			return Session{}, err
+		}
 	}
 	if now.Sub(session.LastActiveAt) > touchAfter {
 		if err := touch(ctx, s.db, session, now); err != nil {
@@ -209,7 +225,7 @@ func (s *Store) use(ctx context.Context, session Session) (Session, error) {
 }
 
 func (s Session) live(now time.Time) bool {
-	return now.Before(s.ExpiresAt) && now.Before(s.LastActiveAt.Add(s.idle))
+	return now.Before(s.ExpiresAt) && (s.Opened() || now.Before(s.LastActiveAt.Add(s.idle)))
 }
 
 // Live returns the live sessions among several hundred ids at most.
