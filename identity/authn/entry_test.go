@@ -231,8 +231,12 @@ func TestEnter(t *testing.T) {
 		queued := w.QueueByID(&b, tenantA.ID, s.ID)
 		w.must(w.db.Send(t.Context(), &b))
 		_, inBatch := queued(t.Context())
-		if (err == nil) != (byID == nil) || (err == nil) != (inBatch == nil) {
-			t.Errorf("by token %v, by id %v, in a batch %v", err, byID, inBatch)
+		listed, failed := w.Sessions(t.Context(), tenantA.ID, u.ID)
+		w.must(failed)
+		among, failed := w.LiveSessions(t.Context(), tenantA.ID, []string{s.ID})
+		w.must(failed)
+		if (err == nil) != (byID == nil) || (err == nil) != (inBatch == nil) || (err == nil) != (len(listed) > 0) || (err == nil) != (len(among) > 0) {
+			t.Errorf("by token %v, by id %v, in a batch %v, listed %d, among others %d", err, byID, inBatch, len(listed), len(among))
 		}
 		if err != nil && !errors.Is(err, session.ErrEnded) {
 			t.Error(err)

@@ -210,10 +210,8 @@ func (s *Store) use(ctx context.Context, session Session) (Session, error) {
 	if !session.live(now) {
 		return Session{}, ErrEnded
 	}
-	if session.Opened() {
-		if _, err := s.origins.Origin(ctx, session.TenantID, session.Origin); err != nil {
-			return Session{}, err
-		}
+	if err := s.holds(ctx, session); err != nil {
+		return Session{}, err
 	}
 	if now.Sub(session.LastActiveAt) > touchAfter {
 		if err := touch(ctx, s.db, session, now); err != nil {
@@ -241,13 +239,33 @@ func (s *Store) Live(ctx context.Context, tenantID string, ids []string) ([]Sess
 	if err != nil {
 		return nil, fmt.Errorf("read sessions: %w", err)
 	}
-	return s.live(all), nil
+	return s.live(ctx, all)
 }
 
-// live removes expired sessions.
-func (s *Store) live(all []Session) []Session {
+// live returns those of some sessions that have neither expired nor lost their origin.
+func (s *Store) live(ctx context.Context, all []Session) (live []Session, err error) {
 	now := s.now()
-	return slices.DeleteFunc(all, func(session Session) bool { return !session.live(now) })
+	for _, session := range all {
+		if !session.live(now) {
+			continue
+		}
+		switch err := s.holds(ctx, session); {
+		case err == nil:
+			live = append(live, session)
+		case !errors.Is(err, ErrEnded):
+			return nil, err
+		}
+	}
+	return live, nil
+}
+
+// holds fails with [ErrEnded] for a session whose origin does not hold any more.
+func (s *Store) holds(ctx context.Context, session Session) error {
+	if !session.Opened() {
+		return nil
+	}
+	_, err := s.origins.Origin(ctx, session.TenantID, session.Origin)
+	return err
 }
 
 // List returns the live sessions of a user, newest first.
@@ -256,7 +274,7 @@ func (s *Store) List(ctx context.Context, tenantID, userID string) ([]Session, e
 	if err != nil {
 		return nil, fmt.Errorf("list sessions: %w", err)
 	}
-	return s.live(all), nil
+	return s.live(ctx, all)
 }
 
 // OfUser returns the sessions of a user within a transaction, including expired ones.
