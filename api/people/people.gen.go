@@ -459,7 +459,7 @@ type UserListItem struct {
 
 	// ManagedBy `control_plane` for a member of the organisation who has opened the console of the tenant
 	// from the control plane. Such a user signs in from there only; its `email` is a name to
-	// which nothing is sent. Null for others.
+	// which nothing is sent. Null for others. Events that an earlier release wrote lack it.
 	ManagedBy *string `json:"managed_by"`
 	Name      *string `json:"name"`
 

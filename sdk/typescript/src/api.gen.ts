@@ -17904,10 +17904,10 @@ export interface components {
             /**
              * @description `control_plane` for a member of the organisation who has opened the console of the tenant
              *     from the control plane. Such a user signs in from there only; its `email` is a name to
-             *     which nothing is sent. Null for others.
+             *     which nothing is sent. Null for others. Events that an earlier release wrote lack it.
              * @enum {string|null}
              */
-            managed_by: "control_plane" | null;
+            managed_by?: "control_plane" | null;
         };
         User: components["schemas"]["UserListItem"] & {
             given_name: string | null;
