@@ -112,6 +112,7 @@ type Authn interface {
 	flows.Accounts
 	oauth2.Sessions
 	branding.Sender
+	console.Sessions
 }
 
 // Engine answers checks and lists, and writes; [audit.Engine] implements it.
@@ -178,6 +179,9 @@ type Config struct {
 	// Organizations are managed by the operations of the control plane. Required if there is one.
 	Organizations control.Service
 
+	// OrganizationNames has the organisations of tenants. Required if there is a control plane.
+	OrganizationNames console.Organizations
+
 	// CursorKey encrypts the cursors of lists: 32 random bytes, the same in all processes
 	// of a deployment. A new key invalidates the cursors of lists in progress.
 	CursorKey []byte
@@ -204,8 +208,8 @@ func New(c Config) (http.Handler, error) {
 	if c.Engine == nil || c.Resources == nil || c.Assertions == nil || c.Users == nil || c.Authn == nil || c.Importer == nil || c.Scopes == nil || c.OAuth == (OAuth{}) || c.Settings == nil || c.Connections == nil || c.SignIns == nil || c.Webhooks == nil || c.SAMLKeys == nil || c.SAML == nil || c.SCIM == nil || c.Audit == nil || c.Incidents == nil || c.Flows == nil || c.Threats == nil || c.Reports == nil || c.Branding == nil || c.Mails == nil || c.GeoIP == nil {
 		return nil, errors.New("api: Config.Engine, Resources, Users, Authn, Importer, Scopes, OAuth, Settings, Connections, SignIns, Webhooks, SAMLKeys, SAML, SCIM, Audit, Incidents, Flows, Threats, Reports, Branding, Mails and GeoIP are required")
 	}
-	if c.ControlURL != "" && c.Organizations == nil {
-		return nil, errors.New("api: Config.Organizations is required with a ControlURL")
+	if c.ControlURL != "" && (c.Organizations == nil || c.OrganizationNames == nil) {
+		return nil, errors.New("api: Config.Organizations and OrganizationNames are required with a ControlURL")
 	}
 	cursors, err := web.NewCursors(c.CursorKey)
 	if err != nil {
@@ -264,7 +268,7 @@ func New(c Config) (http.Handler, error) {
 		}
 		maps.Copy(routed, documentation)
 	}
-	administration := &console.Handlers{Brandings: c.Branding, Sessions: c.Authn, Tokens: c.OAuth.Tokens, Internal: server.LogInternal}
+	administration := &console.Handlers{Brandings: c.Branding, Sessions: c.Authn, Tokens: c.OAuth.Tokens, Organizations: c.OrganizationNames, ControlURL: c.ControlURL, Internal: server.LogInternal}
 	ofTenants, err := administration.Routes(server.Handle)
 	if err != nil {
 		return nil, fmt.Errorf("api: %w", err)

@@ -116,7 +116,7 @@ func organizations(t *testing.T, w *world, c *client) {
 	ann.wantFaults(t, "PATCH", org, object{"name": "x", "slug": "y", "id": nil}, "id immutable_field", "slug immutable_field")
 
 	permissions := ann.want(t, 200, "", "GET", org+"/permissions", nil).data()["permissions"].([]any)
-	equal(t, "an owner may", len(permissions), 8)
+	equal(t, "an owner may", len(permissions), 9)
 	for _, target := range []string{"", "/permissions", "/tenants", "/members", "/invitations", "/service-accounts", "/events"} {
 		bob.want(t, 404, "NOT_FOUND", "GET", org+target, nil)
 	}
@@ -429,6 +429,7 @@ func permissionMatrix(t *testing.T, w *world, c *client) {
 		"update_tenant":       {"owner", "admin"},
 		"suspend_tenant":      {"owner", "admin", "operator"},
 		"decommission_tenant": {"owner"},
+		"open_console":        {"owner", "admin", "operator"},
 		"manage_members":      {"owner", "admin"},
 		"update_organization": {"owner"},
 	}

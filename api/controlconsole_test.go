@@ -63,7 +63,7 @@ func controlConsoleIsClosed(t *testing.T, w *world, c *client) {
 		"/console/organizations": 200, "/console/organizations/new": 200, "/console/organizations?cursor=" + url.QueryEscape(xss): 400, "/console/organizations/left": 200,
 		page: 200, page + "?done=" + url.QueryEscape(xss): 200, page + "/edit": 200,
 		page + "/tenants": 200, page + "/tenants?state=" + url.QueryEscape(xss): 400, page + "/tenants?cursor=x": 400, page + "/tenants/new": 200, page + "/tenants/tnt_none": 404, page + "/tenants/" + url.PathEscape(xss): 404, page + "/tenants/..%2Fmembers": 404,
-		"/console" + tenant: 200, "/console" + tenant + "/edit": 200, "/console" + tenant + "/suspend": 200, "/console" + tenant + "/resume": 200, "/console" + tenant + "/decommission": 200,
+		"/console" + tenant: 200, "/console" + tenant + "/edit": 200, "/console" + tenant + "/suspend": 200, "/console" + tenant + "/resume": 200, "/console" + tenant + "/decommission": 200, "/console" + tenant + "/open-console": 200,
 		page + "/members": 200, page + "/members?cursor=x": 400, "/console" + viewer: 200, "/console" + viewer + "/edit": 200, "/console" + viewer + "/remove": 200, page + "/members/" + url.PathEscape(xss): 404,
 		page + "/invitations": 200, page + "/invitations?state=" + url.QueryEscape(xss): 400, page + "/invitations/new": 200, "/console" + invited: 200, "/console" + invited + "/resend": 200, "/console" + invited + "/revoke": 200,
 		page + "/service-accounts": 200, page + "/service-accounts/new": 200, "/console" + robot: 200, "/console" + robot + "/edit": 200, "/console" + robot + "/rotate-secret": 200, "/console" + robot + "/delete": 200,
@@ -73,7 +73,11 @@ func controlConsoleIsClosed(t *testing.T, w *world, c *client) {
 	for target, status := range targets {
 		p := get(ann, target)
 		equal(t, target, p.status, status)
-		if policy := p.header.Get("Content-Security-Policy"); policy != "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'" ||
+		to := "" // the host to which the form of the page redirects
+		if strings.HasSuffix(target, "/open-console") {
+			to = " https://" + c.name() + "-1.test"
+		}
+		if policy := p.header.Get("Content-Security-Policy"); policy != "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'"+to+"; frame-ancestors 'none'; base-uri 'none'" ||
 			p.header.Get("X-Frame-Options") != "DENY" || p.header.Get("Referrer-Policy") != "no-referrer" || p.header.Get("Cache-Control") != "no-store" || p.header.Get("Set-Cookie") != "" {
 			if status != 404 || !strings.HasPrefix(policy, "default-src 'self'") { // a page that does not exist is none of the console
 				t.Errorf("%s: %v", target, p.header)
@@ -100,7 +104,7 @@ func controlConsoleIsClosed(t *testing.T, w *world, c *client) {
 
 	forms := map[string]url.Values{
 		page + "/edit": {"name": {"Evil"}}, page + "/tenants/new": {"name": {"Evil"}, "slug": {c.name() + "-evil"}, "environment": {"production"}},
-		"/console" + tenant + "/edit": {"name": {"Evil"}}, "/console" + tenant + "/suspend": {}, "/console" + tenant + "/resume": {}, "/console" + tenant + "/decommission": {"confirm": {c.name() + "-1"}},
+		"/console" + tenant + "/edit": {"name": {"Evil"}}, "/console" + tenant + "/suspend": {}, "/console" + tenant + "/resume": {}, "/console" + tenant + "/open-console": {}, "/console" + tenant + "/decommission": {"confirm": {c.name() + "-1"}},
 		"/console" + owner + "/edit": {"role": {"viewer"}, "version": {"owner"}}, "/console" + owner + "/remove": {}, "/console" + viewer + "/edit": {"role": {"owner"}, "version": {"viewer"}},
 		page + "/invitations/new": {"email": {"evil@example.com"}, "role": {"owner"}}, "/console" + invited + "/resend": {}, "/console" + invited + "/revoke": {},
 		page + "/service-accounts/new": {"name": {"Evil"}, "role": {"owner"}}, "/console" + robot + "/edit": {"name": {"Evil"}, "role": {"owner"}}, "/console" + robot + "/rotate-secret": {}, "/console" + robot + "/delete": {},
@@ -119,7 +123,7 @@ func controlConsoleIsClosed(t *testing.T, w *world, c *client) {
 	equal(t, "a viewer removes the owner", post(bob, "/console/organizations/left", leave).status, 403)
 	equal(t, "nothing has happened", len(ann.want(t, 200, "", "GET", org+"/events?limit=250", nil).list()), before)
 	p = get(bob, "/console"+tenant)
-	if strings.Contains(p.html, `method="post"`) || strings.Contains(p.html, "/suspend") || strings.Contains(p.html, "/decommission") || strings.Contains(p.html, tenant+"/edit") {
+	if strings.Contains(p.html, `method="post"`) || strings.Contains(p.html, "/suspend") || strings.Contains(p.html, "/decommission") || strings.Contains(p.html, "/open-console") || strings.Contains(p.html, tenant+"/edit") {
 		t.Errorf("a page offers what a viewer may not do:\n%s", p.html)
 	}
 

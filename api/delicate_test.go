@@ -109,7 +109,7 @@ func delicateForms(t *testing.T, w *world, c *client) {
 		security/threat-feeds/new security/threat-feeds/{}/edit security/threat-feeds/{}/upload security/threat-feeds/{}/delete
 		sign-in-flow/publish sign-in-flow/versions/{}/rollback sign-in-flow/actions/{}/secret branding/mails/{}/{}`)
 	askInControl := strings.Fields(`
-		tenants/new tenants/{}/suspend tenants/{}/decommission members/{}/edit invitations/new
+		tenants/new tenants/{}/suspend tenants/{}/decommission tenants/{}/open-console members/{}/edit invitations/new
 		service-accounts/new service-accounts/{}/edit service-accounts/{}/rotate-secret service-accounts/{}/delete`)
 	for n, path := range askInControl {
 		askInControl[n] = "organizations/{}/" + path

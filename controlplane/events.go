@@ -17,6 +17,7 @@ const (
 	TenantDecommissionedEvent eventlog.Type = "tenant.decommissioned"
 	TenantPurgedEvent         eventlog.Type = "tenant.purged"
 	TenantImportedEvent       eventlog.Type = "tenant.imported"
+	TenantConsoleOpenedEvent  eventlog.Type = "tenant.console_opened"
 )
 
 // TenantDocument is the public representation of a [Tenant].

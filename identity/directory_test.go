@@ -107,7 +107,7 @@ func onEach(t *testing.T, test func(t *testing.T, w *world)) {
 			e, err := engine.New(engine.Config{Store: store})
 			w.must(err)
 			t.Cleanup(e.Close)
-			w.sessions = session.NewStore(db, time.Now)
+			w.sessions = session.NewStore(db, session.NoOrigins{}, time.Now)
 			w.Directory, err = New(Config{
 				DB: db, Relations: e, Authority: authority.New(e, guarded), Breached: breached.None{}, Scopes: registered{}, Verification: w,
 				OnDelete: []func(*sqldb.Batch, string, string){func(_ *sqldb.Batch, _, userID string) { w.deleted = append(w.deleted, userID) }},

@@ -24,6 +24,7 @@ type UserDocument struct {
 	CreatedAt           document.Timestamp  `json:"created_at"`
 	UpdatedAt           document.Timestamp  `json:"updated_at"`
 	LastSignedInAt      *document.Timestamp `json:"last_signed_in_at"`
+	ManagedBy           *string             `json:"managed_by"` // [ManagedByControlPlane] or null
 }
 
 // Document returns the public representation of a user.
@@ -34,6 +35,9 @@ func (u User) Document() UserDocument {
 		Picture: document.OrNull(u.Picture), Locale: document.OrNull(u.Locale), Attributes: u.Attributes,
 		PasswordSet: u.PasswordHash != "", PasswordMustBeReset: u.PasswordMustBeReset,
 		CreatedAt: document.Timestamp(u.CreatedAt), UpdatedAt: document.Timestamp(u.UpdatedAt), LastSignedInAt: document.TimeOrNull(u.LastSignedInAt),
+	}
+	if u.ManagedBy != "" {
+		d.ManagedBy = new(ManagedByControlPlane)
 	}
 	if u.Attributes == nil {
 		d.Attributes = jsontext.Value("null")

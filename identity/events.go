@@ -20,7 +20,8 @@ const (
 	FromImport        Source = "bulk_import"
 	FromSignUp        Source = "sign_up"
 	FromProvisioning  Source = "scim"
-	FromFederation    Source = "jit" // the first sign-in at a connection
+	FromFederation    Source = "jit"           // the first sign-in at a connection
+	FromControlPlane  Source = "control_plane" // a member of the organisation; see [Directory.Admit]
 )
 
 // reference is an object that is named by its id.

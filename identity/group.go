@@ -65,7 +65,7 @@ type NewGroup struct {
 
 var slugPattern = regexp.MustCompile(`^[a-z0-9](-?[a-z0-9]){0,62}$`)
 
-var reservedGroupSlugs = []string{"new", "bulk", "me", "system"}
+var reservedGroupSlugs = []string{"new", "bulk", "me", "system", OrganizationMembersSlug}
 
 func groupObject(groupID string) tuplestore.Object {
 	return tuplestore.Object{Type: schema.GroupType, ID: groupID}
@@ -215,14 +215,18 @@ func (d *Directory) UpdateGroup(ctx context.Context, tenantID, groupID string, c
 }
 
 // DeleteGroup deletes a group and the relations that name it. commitID is as for
-// [Directory.CreateGroup]. DeleteGroup fails with [ErrGroupNotFound] or [ErrBuiltin].
+// [Directory.CreateGroup]. DeleteGroup fails with [ErrGroupNotFound], [ErrBuiltin] or
+// [ErrOrganizationMembers].
 func (d *Directory) DeleteGroup(ctx context.Context, tenantID, groupID, commitID string) error {
 	g, err := d.Group(ctx, tenantID, groupID)
 	if err != nil {
 		return err
 	}
-	if g.IsBuiltin() {
+	switch g.Slug {
+	case AdministratorsSlug:
 		return ErrBuiltin
+	case OrganizationMembersSlug:
+		return ErrOrganizationMembers
 	}
 	change := origin(ctx, commitID)
 	change.Also = func(ctx context.Context, tx *sqldb.Tx) error { return deleteGroup(ctx, tx, g) }

@@ -151,11 +151,11 @@ func selectKnown(ctx context.Context, from sender, tenantID string, userIDs []st
 	return known, err
 }
 
-// countActive counts the active accounts among ids.
+// countActive counts the active accounts among ids, without managed ones.
 func countActive(ctx context.Context, tx *sqldb.Tx, tenantID string, userIDs []string) (n int, err error) {
 	users, err := selectUsers(ctx, tx, tenantID, userIDs)
 	for _, u := range users {
-		if u.State == Active {
+		if u.State == Active && u.ManagedBy == "" {
 			n++
 		}
 	}

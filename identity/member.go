@@ -184,10 +184,15 @@ func (d *Directory) RemoveMembers(ctx context.Context, tenantID, groupID string,
 }
 
 // keepsAdministrator fails with [ErrLastAdministrator] if the group of the administrators has no
-// other active member than those that leave. The caller holds the lock of the relations.
+// other active member than those that leave. Managed users do not count: their session ends with
+// their role in the organisation. The caller holds the lock of the relations.
 func (d *Directory) keepsAdministrator(ctx context.Context, tx *sqldb.Tx, g Group, leaving []string) error {
 	var after *tuplestore.Record
 	member := false // one of those that leave is a member
+	leaving, err := counted(ctx, tx, g.TenantID, leaving)
+	if err != nil {
+		return err
+	}
 	for {
 		records, err := d.relations.RelationsIn(ctx, tx, g.TenantID, groupObject(g.ID), schema.GroupMember, after, MaxMembers)
 		if err != nil {

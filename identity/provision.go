@@ -23,8 +23,8 @@ import (
 // may run more than once; it may change the profile, the address and the state, and its error
 // ends the call. attach queues statements that commit with the change. Disabling an account ends
 // its sessions, as [Directory.Disable] does; links that were mailed to a former address become
-// invalid. Provision fails with [ErrUserNotFound], [ErrEmailInvalid], [ErrUserExists] or
-// [ErrLastAdministrator], or with [*authority.DeniedError] for a user with more rights than the
+// invalid. Provision fails with [ErrUserNotFound], [ErrEmailInvalid], [ErrUserExists],
+// [ErrManaged] or [ErrLastAdministrator], or with [*authority.DeniedError] for a user with more rights than the
 // caller, whatever the change is: the profile decides about claims.
 func (d *Directory) Provision(ctx context.Context, tenantID, userID string, change func(*User) error, attach func(*sqldb.Batch)) (after User, err error) {
 	if err := d.MayManage(ctx, tenantID, userID); err != nil {
@@ -84,6 +84,9 @@ func (d *Directory) provisionIn(ctx context.Context, tx *sqldb.Tx, tenantID, use
 	}
 	if c.After.Email != before.Email && !ValidEmail(c.After.Email) {
 		return Change{}, ErrEmailInvalid
+	}
+	if err := c.staysManaged(); err != nil {
+		return Change{}, err
 	}
 	var b sqldb.Batch
 	attach(&b)

@@ -93,6 +93,9 @@ func WhereEmail(c Comparison, email string) Where {
 // WhereDisabled holds for the users whose account is disabled.
 func WhereDisabled() Where { return Where{"(o.state = %s)", []any{string(Disabled)}} }
 
+// WhereManaged holds for managed users ([Directory.Admit]).
+func WhereManaged() Where { return Where{"(o.managed_by <> '')", nil} }
+
 // WhereCreated and WhereUpdated compare instants. Contains, StartsWith and EndsWith do not apply.
 func WhereCreated(c Comparison, at time.Time) Where {
 	return Where{"(o.created_at " + string(c) + " %s)", []any{at.UnixMicro()}}

@@ -73,6 +73,7 @@ type User struct {
 	UpdatedAt           time.Time
 	LastSignedInAt      time.Time // zero: never
 	SignedOutAt         time.Time // the last [Directory.SignOut]; zero: never
+	ManagedBy           string    // the id of the same person in the system tenant; empty: the user signs in here. See [Directory.Admit]
 }
 
 // NewUser describes a new account.
@@ -285,7 +286,7 @@ func (d *Directory) UserIDs(ctx context.Context, tenantID, after string, limit i
 	return found, nil
 }
 
-// FirstUser returns the user of a tenant that was created first. It fails with [ErrUserNotFound].
+// FirstUser returns the user of a tenant that was created first, other than managed ones. It fails with [ErrUserNotFound].
 func (d *Directory) FirstUser(ctx context.Context, tenantID string) (User, error) {
 	return selectFirstUser(ctx, d.db, tenantID)
 }
@@ -306,7 +307,8 @@ type Change struct {
 // must not change id, tenant and creation, nor disable the account ([Directory.Disable]). A new
 // password ends all sessions. Nothing is written if the account stays the same. Update fails with
 // [ErrUserNotFound], with [ErrUserExists] for the address of another account, or with
-// [*authority.DeniedError] for a change by which the caller could act as a user with more rights.
+// [*authority.DeniedError] for a change by which the caller could act as a user with more rights, or
+// as UpdateIn does.
 func (d *Directory) Update(ctx context.Context, tenantID, userID string, change func(*User)) (after User, err error) {
 	seen, err := d.User(ctx, tenantID, userID)
 	if err != nil {
@@ -363,7 +365,8 @@ func (d *Directory) MayManage(ctx context.Context, tenantID, userID string) erro
 	return d.authority.MayManage(ctx, tenantID, userID)
 }
 
-// UpdateIn is [Directory.Update] within a transaction. It ends no sessions and writes no events.
+// UpdateIn is [Directory.Update] within a transaction. It ends no sessions and writes no events. It
+// fails with [ErrManaged] for a way to sign in of a managed user.
 func (d *Directory) UpdateIn(ctx context.Context, tx *sqldb.Tx, tenantID, userID string, change func(*User)) (Change, error) {
 	before, err := selectUser(ctx, tx, tenantID, userID)
 	if err != nil {
@@ -373,6 +376,9 @@ func (d *Directory) UpdateIn(ctx context.Context, tx *sqldb.Tx, tenantID, userID
 	change(&c.After)
 	if reflect.DeepEqual(before, c.After) {
 		return c, nil
+	}
+	if err := c.staysManaged(); err != nil {
+		return Change{}, err
 	}
 	c.After.UpdatedAt = d.now()
 	var b sqldb.Batch

@@ -744,7 +744,7 @@ func TestServiceAccounts(t *testing.T) {
 		}
 		owner.CommitID = ""
 		robot := management.Caller{Subject: tuplestore.Subject{Type: schema.ApplicationType, ID: a.ClientID}}
-		if got, err := m.Permissions(ctx, robot, org.ID); err != nil || !slices.Equal(got, []string{"read", "suspend_tenant"}) {
+		if got, err := m.Permissions(ctx, robot, org.ID); err != nil || !slices.Equal(got, []string{"read", "suspend_tenant", "open_console"}) {
 			t.Errorf("an operator has %v, %v", got, err)
 		}
 		after, err := m.UpdateServiceAccount(ctx, owner, org.ID, a.ID, management.ServiceAccountChange{Role: new(management.Admin), Name: new("Deploy")})

@@ -18,10 +18,10 @@ type reportedPeople struct {
 	scopes *scope.Registry
 }
 
-// EnabledUsers implements [reporting.People].
+// EnabledUsers implements [reporting.People]. The second factors of managed users are in the control plane.
 func (p reportedPeople) EnabledUsers(ctx context.Context, tenantID, after string, limit int) ([]reporting.User, error) {
 	found, err := p.users.SelectUsers(ctx, tenantID, identity.Selection{
-		Where: identity.WhereDisabled().Not(), Order: identity.ByID, After: &identity.SelectionPosition{Key: after, ID: after}, Limit: limit,
+		Where: identity.WhereDisabled().Or(identity.WhereManaged()).Not(), Order: identity.ByID, After: &identity.SelectionPosition{Key: after, ID: after}, Limit: limit,
 	})
 	if err != nil || len(found) == 0 {
 		return nil, err

@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"sync"
 	"time"
 
@@ -314,8 +315,13 @@ func (s *Server) compose(c Config) (err error) {
 	}
 	s.Threats = threat.New(threat.Config{DB: s.DB, Jobs: s.Jobs, Outbound: c.Outbound, Changed: s.Users.ThreatFeedsChanged, Clock: c.Clock, Logger: c.Logger})
 	s.Mails = mails.New(mails.Config{DB: s.DB, Brandings: s.Branding, Clock: c.Clock})
+	control, err := url.Parse(c.ControlURL)
+	if err != nil {
+		return err
+	}
+	opened := consoles{server: s, host: control.Hostname()}
 	s.Authn, err = authn.New(authn.Config{
-		DB: s.DB, Seal: sealer, Users: s.Users, Jobs: s.Jobs, Mail: c.Mail, Texts: c.Texts, Mails: s.Mails, Tenants: tenants{s.Organizations}, Flows: s.Flows,
+		DB: s.DB, Seal: sealer, Users: s.Users, Jobs: s.Jobs, Mail: c.Mail, Texts: c.Texts, Mails: s.Mails, Tenants: tenants{s.Organizations}, Flows: s.Flows, Origins: opened,
 		GeoIP: c.GeoIP, Limits: limits, Threats: s.Threats, Clock: c.Clock, Pace: c.Pace, Logger: c.Logger,
 	})
 	if err != nil {
@@ -373,7 +379,7 @@ func (s *Server) compose(c Config) (err error) {
 	})
 
 	s.Management, err = management.New(management.Config{
-		DB: s.DB, Directory: s.Organizations, Relations: s.Engine, Users: managers{s.Users, s.Authn}, Mail: managers{s.Users, s.Authn},
+		DB: s.DB, Directory: s.Organizations, Relations: s.Engine, Users: managers{s.Users, s.Authn}, Mail: managers{s.Users, s.Authn}, Consoles: opened,
 		Applications: applications{s.OAuth.Clients, s.Users}, Jobs: s.Jobs, Log: events,
 		Open: c.OpenOrganizations, Regions: c.Regions, MaxTenants: c.MaxTenants, Clock: c.Clock, Logger: c.Logger,
 	})
@@ -384,28 +390,29 @@ func (s *Server) compose(c Config) (err error) {
 	s.API = api.Config{
 		Engine: audit.Engine{Engine: s.Engine, MayRename: s.mayRename}, Resources: resources.New(s.Engine, s.DB), Assertions: assertions.NewStore(s.DB),
 		Users: s.Users, Authn: s.Authn, Importer: importer, Scopes: scopes, OAuth: api.OAuthOf(s.OAuth),
-		Settings:        settings.New(s.Organizations, s.Users, s.OAuth.Clients),
-		Connections:     s.Connections,
-		SignIns:         signIns,
-		Webhooks:        s.Webhooks,
-		SAMLKeys:        samlKeys,
-		SAML:            s.SAML,
-		SCIM:            scim.New(s.Users),
-		Audit:           &auditlog.Reader{Log: events},
-		Incidents:       s.Incidents,
-		Flows:           s.Flows,
-		Threats:         s.Threats,
-		Reports:         s.Reports,
-		Branding:        s.Branding,
-		Mails:           s.Mails,
-		ControlURL:      c.ControlURL,
-		Organizations:   s.Management,
-		CursorKey:       c.MasterKey.Derive("cursors"),
-		Mailbox:         c.Mailbox,
-		Welcome:         c.Welcome,
-		SecurityContact: c.SecurityContact,
-		Docs:            c.Docs,
-		GeoIP:           c.GeoIP,
+		Settings:          settings.New(s.Organizations, s.Users, s.OAuth.Clients),
+		Connections:       s.Connections,
+		SignIns:           signIns,
+		Webhooks:          s.Webhooks,
+		SAMLKeys:          samlKeys,
+		SAML:              s.SAML,
+		SCIM:              scim.New(s.Users),
+		Audit:             &auditlog.Reader{Log: events},
+		Incidents:         s.Incidents,
+		Flows:             s.Flows,
+		Threats:           s.Threats,
+		Reports:           s.Reports,
+		Branding:          s.Branding,
+		Mails:             s.Mails,
+		ControlURL:        c.ControlURL,
+		Organizations:     s.Management,
+		OrganizationNames: s.Organizations,
+		CursorKey:         c.MasterKey.Derive("cursors"),
+		Mailbox:           c.Mailbox,
+		Welcome:           c.Welcome,
+		SecurityContact:   c.SecurityContact,
+		Docs:              c.Docs,
+		GeoIP:             c.GeoIP,
 		Config: web.Config{
 			Verifier: &verifier{Tokens: s.OAuth.Tokens, Sessions: s.Authn},
 			Tenants:  s.Organizations, Idempotency: keys, Limits: limits, Origins: s.OAuth.Clients,

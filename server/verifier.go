@@ -37,7 +37,7 @@ func (v *verifier) Verify(ctx context.Context, t protocol.Tenant, bearer string)
 		}
 		return &token.Principal{
 			Subject: s.UserID, ClientID: token.FirstParty, Scopes: sessionScopes, ExpiresAt: s.ExpiresAt,
-			SessionID: s.ID, AuthTime: s.AuthTime, SecondFactor: s.SecondFactor, MustEnrol: s.MustEnrol,
+			SessionID: s.ID, AuthTime: s.AuthTime, SecondFactor: s.SecondFactor, MustEnrol: s.MustEnrol, Opened: s.Opened(),
 		}, nil
 	}
 	p, err := v.Tokens.Verify(ctx, t, bearer)
@@ -71,6 +71,7 @@ func (v *verifier) alive(ctx context.Context, t protocol.Tenant, p *token.Princi
 	if err != nil {
 		return nil, ended(err)
 	}
+	p.Opened = s.Opened()
 	return p, nil
 }
 

@@ -324,17 +324,10 @@ func (h *Handlers) issue(ctx context.Context, info *web.RequestInfo, of session.
 // setCookie sets the cookie with the session token, or deletes it if the token is empty.
 func (h *Handlers) setCookie(info *web.RequestInfo, token string, of session.Session) {
 	if token == "" {
-		ForgetSession(info)
+		info.ForgetSession()
 		return
 	}
-	info.SetCookie(sessionCookie(token, int(time.Until(of.ExpiresAt).Seconds())))
-}
-
-// ForgetSession deletes the cookie with the session token.
-func ForgetSession(info *web.RequestInfo) { info.SetCookie(sessionCookie("", -1)) }
-
-func sessionCookie(value string, maxAge int) *http.Cookie {
-	return &http.Cookie{Name: web.SessionCookie, Value: value, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode, MaxAge: maxAge}
+	info.SetSession(token, of.ExpiresAt)
 }
 
 func challenge(c authn.Challenge) Challenge {

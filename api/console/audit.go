@@ -90,7 +90,15 @@ func oneEvent(v *visit) error {
 	if err := decode(a.Data, &e); err != nil {
 		return err
 	}
-	data := object{"Event": e, "Ids": mentioned(e.Data), "Users": v.may("users:read")}
+	data := object{"Event": e, "Ids": mentioned(e.Data), "Users": v.may("users:read"), "Name": nil}
+	if e.Actor != nil && e.Actor.Type == "user" && v.may("users:read") {
+		a, err := v.call(http.MethodGet, "/api/v1/users/"+url.PathEscape(e.Actor.ID), nil)
+		if failed, ok := refused(err); err != nil && !(ok && failed.Status == http.StatusNotFound) { // deleted since
+			return err
+		}
+		user, _ := a.Data.(object)
+		data["Name"] = user["name"]
+	}
 	if e.Type == "token.exchanged" || e.Type == "token.exchange_denied" {
 		if data["Lineage"], data["Cut"], err = v.lineage(e); err != nil {
 			return err

@@ -30,6 +30,7 @@ import (
 	"time"
 
 	"stonetown/api/web"
+	"stonetown/controlplane"
 	"stonetown/identity/authn"
 	"stonetown/identity/branding"
 	"stonetown/identity/session"
@@ -58,6 +59,15 @@ type Sessions interface {
 	SteppedUp(secondFactor time.Time) bool
 	// WayToAAL2 returns the way in which a user can prove one.
 	WayToAAL2(ctx context.Context, tenantID, userID string) (authn.Way, error)
+	// ReadEntry describes the token of a link from the control plane, and Enter begins a session with
+	// it. They fail with [authn.ErrToken], Enter also with [authn.ErrDisabled] or [authn.ErrThreat].
+	ReadEntry(ctx context.Context, t authn.Tenant, token string) (authn.Entry, error)
+	Enter(ctx context.Context, t authn.Tenant, token string, d authn.Device) (authn.Result, error)
+}
+
+// Organizations has the organisations of tenants.
+type Organizations interface {
+	OrganizationByID(ctx context.Context, orgID string) (controlplane.Organization, error)
 }
 
 // Brandings has the brandings of tenants.
@@ -78,6 +88,10 @@ type Handlers struct {
 	Tokens   Tokens
 	// Brandings has the brandings of tenants.
 	Brandings Brandings
+	// Organizations has the names of organisations, and ControlURL is the address of their pages;
+	// empty: there is no control plane.
+	Organizations Organizations
+	ControlURL    string
 	// Internal logs an error of a page that is no error of the request.
 	Internal func(r *http.Request, err error)
 
@@ -109,7 +123,7 @@ type site struct {
 
 // Routes returns the pages of the console of a tenant by path and method.
 func (h *Handlers) Routes(wrap wrap) (map[string]map[string]http.Handler, error) {
-	return h.routes(wrap, &site{enter: (*visit).enter, areas: (*visit).areas}, map[string]map[string]page{
+	routes, err := h.routes(wrap, &site{enter: (*visit).enter, areas: (*visit).areas}, map[string]map[string]page{
 		home:                                 {"GET": overview},
 		confirmedPage:                        {"GET": confirmedInTab},
 		searchPage:                           {"GET": search},
@@ -246,6 +260,10 @@ func (h *Handlers) Routes(wrap wrap) (map[string]map[string]http.Handler, error)
 		issuersPage + "/{issuer_id}/enable":  {"GET": issuer, "POST": enableIssuer},
 		issuersPage + "/{issuer_id}/delete":  {"GET": deleteIssuerForm, "POST": deleteIssuer},
 	})
+	if err == nil {
+		err = h.add(routes, wrap, anyone, map[string]map[string]page{EnterPage: {"GET": enterForm, "POST": enterConsole}})
+	}
+	return routes, err
 }
 
 // routes returns the pages of a site, and their assets, in the pipeline of all requests.
@@ -257,13 +275,24 @@ func (h *Handlers) routes(wrap wrap, of *site, pages map[string]map[string]page)
 		}
 	}
 	routes := map[string]map[string]http.Handler{}
+	if err := h.add(routes, wrap, of, pages); err != nil {
+		return nil, err
+	}
+	return routes, h.addAssets(routes, wrap)
+}
+
+// add adds the pages of a site.
+func (h *Handlers) add(routes map[string]map[string]http.Handler, wrap wrap, of *site, pages map[string]map[string]page) error {
 	for path, methods := range pages {
 		routes[path] = map[string]http.Handler{}
 		for method, p := range methods {
 			op := web.Operation{ID: "console " + path, Method: method, Path: path, Page: true, Effects: true, RateLimit: ratelimit.None}
 			if method == http.MethodPost {
 				if delicate[path] == 0 && !ordinary[path] {
-					return nil, fmt.Errorf("console: the form of %s is neither delicate nor ordinary", path)
+					return fmt.Errorf("console: the form of %s is neither delicate nor ordinary", path)
+				}
+				if path == EnterPage {
+					op.RateLimit = ratelimit.SignIn
 				}
 				op.MediaType = "application/x-www-form-urlencoded"
 			}
@@ -277,9 +306,14 @@ func (h *Handlers) routes(wrap wrap, of *site, pages map[string]map[string]page)
 			routes[path][method] = wrap(op, web.ErrorFormat{Render: h.renderError}, h.handler(of, path, p, int64(limit)))
 		}
 	}
+	return nil
+}
+
+// addAssets adds the styles and scripts.
+func (h *Handlers) addAssets(routes map[string]map[string]http.Handler, wrap wrap) error {
 	style, err := fs.ReadFile(files, "assets/console.css")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	document := web.Document{Body: append(style, IslandStyle...), MediaType: "text/css; charset=utf-8", CacheControl: "public, max-age=300"}
 	asset := func(path string, serve http.HandlerFunc) {
@@ -289,25 +323,25 @@ func (h *Handlers) routes(wrap wrap, of *site, pages map[string]map[string]page)
 	asset(home+"/assets/console.css", document.Serve)
 	shortcut, err := fs.ReadFile(files, "assets/shortcut.js")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	script := web.Document{Body: shortcut, MediaType: "text/javascript; charset=utf-8", CacheControl: document.CacheControl}
 	asset(home+"/assets/shortcut.js", script.Serve)
 	progress, err := fs.ReadFile(files, "assets/progress.js")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	follow := web.Document{Body: progress, MediaType: script.MediaType, CacheControl: document.CacheControl}
 	asset(progressScript, follow.Serve)
 	all, folder, err := islands()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	h.scripts = folder
 	for path, file := range all {
 		asset(path, file.Serve)
 	}
-	return routes, nil
+	return nil
 }
 
 // The largest body of a form, in bytes. In those of a model, of assertions and of the metadata of

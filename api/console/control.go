@@ -39,6 +39,7 @@ func (h *Handlers) ControlRoutes(wrap wrap) (map[string]map[string]http.Handler,
 		"/tenants/{tenant_id}/suspend":        {"GET": suspendTenantForm, "POST": suspendTenant},
 		"/tenants/{tenant_id}/resume":         {"GET": tenant, "POST": resumeTenant},
 		"/tenants/{tenant_id}/decommission":   {"GET": decommissionTenantForm, "POST": decommissionTenant},
+		"/tenants/{tenant_id}/open-console":   {"GET": openConsoleForm, "POST": openConsole},
 		"/members":                            {"GET": members},
 		"/members/{member_id}":                {"GET": memberDetails},
 		"/members/{member_id}/edit":           {"GET": changeRoleForm, "POST": changeRole},
@@ -121,6 +122,7 @@ const (
 	updateTenantPermission = "update_tenant"
 	suspendPermission      = "suspend_tenant"
 	decommissionPermission = "decommission_tenant"
+	openConsolePermission  = "open_console"
 	manageMembers          = "manage_members"
 	manageOwners           = "manage_owners"
 )

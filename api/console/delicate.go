@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"stonetown/controlplane"
 	"stonetown/identity/authn"
 )
 
@@ -89,6 +90,7 @@ var delicate = map[string]care{
 	inOrganizations + "/tenants/new":                                         atForm,
 	inOrganizations + "/tenants/{tenant_id}/suspend":                         atForm,
 	inOrganizations + "/tenants/{tenant_id}/decommission":                    atForm,
+	inOrganizations + "/tenants/{tenant_id}/open-console":                    atForm, // with all rights there
 	inOrganizations + "/members/{member_id}/edit":                            atForm,
 	inOrganizations + "/invitations/new":                                     atForm,
 	inOrganizations + "/service-accounts/new":                                atForm,
@@ -109,6 +111,9 @@ var ordinary = map[string]bool{
 	connectionsPage + "/{connection_id}/disable":   true,
 	issuersPage + "/{issuer_id}/disable":           true,
 	importsPage + "/{job_id}/cancel":               true,
+
+	// It begins the session. The second factor was asked for where the link came from.
+	EnterPage: true,
 
 	// They show something, and change nothing.
 	modelPage: true,
@@ -176,12 +181,17 @@ const stepUpPage = "/account/step-up"
 // confirmedPage ends in the other tab, in which a person has proved a second factor.
 const confirmedPage = home + "/confirmed"
 
-// confirmed reports whether the person may send delicate forms now.
+// confirmed reports whether the person may send delicate forms now. In a session that was opened from
+// the control plane, they prove a second factor there.
 func (v *visit) confirmed() (bool, error) {
 	if v.handlers.Sessions.SteppedUp(v.secondFactor) {
 		return true, nil
 	}
-	way, err := v.handlers.Sessions.WayToAAL2(v.r.Context(), v.info.Tenant.ID, v.user)
+	tenant, person := v.info.Tenant.ID, v.user
+	if v.opened != nil {
+		tenant, person = controlplane.SystemTenant, v.origin.UserID
+	}
+	way, err := v.handlers.Sessions.WayToAAL2(v.r.Context(), tenant, person)
 	return way == authn.NoWay, err
 }
 
@@ -191,6 +201,9 @@ func (v *visit) confirmation() (string, error) {
 	done, err := v.confirmed()
 	if err != nil || done {
 		return "", err
+	}
+	if v.opened != nil {
+		return v.opened.Back + "/open-console", nil
 	}
 	return query(stepUpPage, "next", v.r.URL.Path), nil
 }
@@ -206,18 +219,29 @@ func (v *visit) stepUp(path string) (asked bool, err error) {
 	if err != nil || done {
 		return false, err
 	}
+	if v.opened != nil {
+		v.drain(path)
+		return true, v.reopen()
+	}
 	switch {
 	case v.r.Method != http.MethodPost:
 		v.redirect(query(stepUpPage, "next", v.r.URL.RequestURI()))
 		return true, nil
 	case isUpload(path):
-		// Browsers read the answer when they have sent the file, as far as there is time for it.
-		_ = http.NewResponseController(v.w).SetReadDeadline(time.Now().Add(maxOnce))
-		_, _ = io.Copy(io.Discard, v.r.Body)
+		v.drain(path)
 		v.redirect(query(stepUpPage, "next", v.r.URL.Path))
 		return true, nil
 	}
 	return true, v.keep()
+}
+
+// drain reads the file of a form whose page is not shown. Browsers read the answer when they have sent
+// the file, as far as there is time for it.
+func (v *visit) drain(path string) {
+	if v.r.Method == http.MethodPost && isUpload(path) {
+		_ = http.NewResponseController(v.w).SetReadDeadline(time.Now().Add(maxOnce))
+		_, _ = io.Copy(io.Discard, v.r.Body)
+	}
 }
 
 // kept is a value of a form that waits.
@@ -226,15 +250,19 @@ type kept struct{ Name, Value string }
 // keep shows what was sent as a form that waits until the person has proved a second factor in another
 // tab. It is sent again by a click, and never by itself; no value is in an address or stored.
 func (v *visit) keep() error {
-	var fields []kept
+	return v.render(http.StatusForbidden, "delicate.html", view{Title: "Confirm that it is you", Data: object{
+		"Fields": v.sent(), "Action": v.r.URL.RequestURI(), "StepUp": query(stepUpPage, "next", confirmedPage),
+	}})
+}
+
+// sent returns the values of a form.
+func (v *visit) sent() (fields []kept) {
 	for _, name := range slices.Sorted(maps.Keys(v.r.PostForm)) {
 		for _, value := range v.r.PostForm[name] {
 			fields = append(fields, kept{name, value})
 		}
 	}
-	return v.render(http.StatusForbidden, "delicate.html", view{Title: "Confirm that it is you", Data: object{
-		"Fields": fields, "Action": v.r.URL.RequestURI(), "StepUp": query(stepUpPage, "next", confirmedPage),
-	}})
+	return fields
 }
 
 // confirmedInTab is the page in the other tab.

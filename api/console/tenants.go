@@ -86,7 +86,7 @@ func (v *visit) tenantWith(wrong *fault) error {
 	id, _ := t["id"].(string)
 	data := object{
 		"Tenant": t, "Means": tenantStates[state], "Events": query(v.organizationPage()+"/events", "tenant_id", id),
-		"Rename": v.may(updateTenantPermission), "Suspend": v.may(suspendPermission), "Decommission": v.may(decommissionPermission),
+		"Rename": v.may(updateTenantPermission), "Suspend": v.may(suspendPermission), "Decommission": v.may(decommissionPermission), "Open": v.may(openConsolePermission),
 	}
 	if wrong != nil {
 		return v.again("tenant.html", titleOf("", t), data, wrong)
@@ -160,6 +160,46 @@ func resumeTenant(v *visit) error {
 		return v.tenantWith(faultOf(e))
 	}
 	return err
+}
+
+func openConsoleForm(v *visit) error {
+	t, err := v.tenantNow(openConsolePermission)
+	if err != nil {
+		return err
+	}
+	v.calls = append(v.calls, call{http.MethodPost, v.tenantPath() + "/open-console", nil})
+	return v.openConsoleWith(t, nil)
+}
+
+func (v *visit) openConsoleWith(t object, wrong *fault) error {
+	v.formTo, _ = t["base_url"].(string)
+	data := object{
+		"Text":   "You enter as a member of the organisation, for 30 minutes, with the rights that the tenant gives to the group organization-members. The tenant's administrators see you among its users, and its audit log records what you do.",
+		"Button": "Open console", "Action": v.tenantPage() + "/open-console", "Cancel": v.tenantPage(), "Fields": object{}, "Safe": true,
+	}
+	if wrong != nil {
+		return v.again("confirm.html", titleOf("Open the console of ", t), data, wrong)
+	}
+	return v.show("confirm.html", titleOf("Open the console of ", t), data)
+}
+
+// openConsole leads the browser to the tenant, where the person confirms.
+func openConsole(v *visit) error {
+	t, err := v.tenantNow(openConsolePermission)
+	if err != nil {
+		return err
+	}
+	a, err := v.once(http.MethodPost, v.tenantPath()+"/open-console", nil)
+	if e, ok := refused(err); ok && e.Status == http.StatusConflict {
+		return v.openConsoleWith(t, faultOf(e))
+	}
+	if err != nil {
+		return err
+	}
+	link, _ := a.Data.(object)
+	to, _ := link["url"].(string)
+	v.redirect(to)
+	return nil
 }
 
 const aboutDecommissioning = "This can't be undone. The tenant is not served any more, all of its data is deleted after 30 days, and its slug is never used again."

@@ -75,8 +75,11 @@ func user(v *visit) error {
 			return err
 		}
 	}
-	email, _ := u["email"].(string)
-	return v.show("user.html", email, data)
+	title, _ := u["email"].(string)
+	if name, _ := u["name"].(string); u["managed_by"] != nil && name != "" {
+		title = name
+	}
+	return v.show("user.html", title, data)
 }
 
 // disableForm asks for a confirmation.

@@ -47,6 +47,10 @@ type visit struct {
 	island       string   // the name of the script; empty: the page has none
 	follow       bool     // the page has the script that follows the progress of a job
 	org          object   // the organisation of the page; nil: it has none
+	// opened and origin are set in a session that was opened from the control plane.
+	opened *opened
+	origin session.Origin
+	formTo string // the origin of another host, to which the form of the page leads; empty: none
 }
 
 // The errors of a visit that has to go somewhere else first.
@@ -77,7 +81,10 @@ func (v *visit) signedIn() (s session.Session, err error) {
 		return s, errEnrol
 	}
 	v.session, v.user, v.secondFactor = s.ID, s.UserID, s.SecondFactor
-	return s, nil
+	if s.Opened() {
+		err = v.openedBy(s)
+	}
+	return s, err
 }
 
 // enter issues an access token to the person of the session.
@@ -159,6 +166,8 @@ type view struct {
 	Calls   []string
 	Once    string // see [visit.once]
 	Frame   bool   // the page has a frame of this host
+	FormTo  string // see [visit]
+	Opened  *opened
 	Script  string // the path of the script of the island; empty: the page has none
 	Search  string // the words of a search
 	Data    any
@@ -224,6 +233,7 @@ func (v *visit) render(status int, name string, page view) error {
 	}
 	page.Home = v.r.URL.Path == page.Start
 	page.Search, page.Once = v.form("search"), rand.Text()
+	page.Opened, page.FormTo = v.opened, v.formTo
 	if v.island != "" {
 		page.Script = v.handlers.scripts + v.island + ".js"
 	}
@@ -242,6 +252,9 @@ func (h *Handlers) write(w http.ResponseWriter, status int, name string, page vi
 		return err
 	}
 	secure(w.Header(), page.Areas != nil && !page.Control, page.Script != "")
+	if page.FormTo != "" { // browsers apply the policy to redirects, too
+		w.Header().Set("Content-Security-Policy", strings.Replace(w.Header().Get("Content-Security-Policy"), "form-action 'self'", "form-action 'self' "+page.FormTo, 1))
+	}
 	if page.Frame {
 		w.Header().Set("Content-Security-Policy", w.Header().Get("Content-Security-Policy")+"; frame-src 'self'")
 	}

@@ -106,6 +106,21 @@ type AcceptInput struct {
 	Token string `json:"token"`
 }
 
+// ConsoleLink defines model for ConsoleLink.
+type ConsoleLink struct {
+	// ExpiresAt RFC 3339, UTC, milliseconds.
+	ExpiresAt Timestamp `json:"expires_at"`
+
+	// URL For the browser of the caller. It works once.
+	URL string `json:"url"`
+}
+
+// ConsoleLinkCreated defines model for ConsoleLinkCreated.
+type ConsoleLinkCreated struct {
+	Data ConsoleLink `json:"data"`
+	Meta Meta        `json:"meta"`
+}
+
 // DecommissionInput defines model for DecommissionInput.
 type DecommissionInput struct {
 	// Confirm The slug of the tenant. Without it, the request is refused.
@@ -724,6 +739,14 @@ type DecommissionTenantParams struct {
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
 }
 
+// OpenConsoleParams defines parameters for OpenConsole.
+type OpenConsoleParams struct {
+	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
+	// the same key gets the first one's response, with `Idempotent-Replayed`.
+	// 1 to 255 visible ASCII characters, such as a UUID.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // ResumeTenantParams defines parameters for ResumeTenant.
 type ResumeTenantParams struct {
 	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
@@ -856,6 +879,9 @@ type ServerInterface interface {
 	// DecommissionTenant End a tenant for good
 	// (POST /api/v1/organizations/{org_id}/tenants/{tenant_id}/decommission)
 	DecommissionTenant(w http.ResponseWriter, r *http.Request, orgID OrgID, tenantID TenantID, params DecommissionTenantParams)
+	// OpenConsole Open the console of a tenant
+	// (POST /api/v1/organizations/{org_id}/tenants/{tenant_id}/open-console)
+	OpenConsole(w http.ResponseWriter, r *http.Request, orgID OrgID, tenantID TenantID, params OpenConsoleParams)
 	// ResumeTenant Resume a suspended tenant
 	// (POST /api/v1/organizations/{org_id}/tenants/{tenant_id}/resume)
 	ResumeTenant(w http.ResponseWriter, r *http.Request, orgID OrgID, tenantID TenantID, params ResumeTenantParams)
@@ -2290,6 +2316,65 @@ func (siw *ServerInterfaceWrapper) DecommissionTenant(w http.ResponseWriter, r *
 	handler.ServeHTTP(w, r)
 }
 
+// OpenConsole operation middleware
+func (siw *ServerInterfaceWrapper) OpenConsole(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "org_id" -------------
+	var orgID OrgID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "org_id", mux.Vars(r)["org_id"], &orgID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "org_id", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "tenant_id" -------------
+	var tenantID TenantID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "tenant_id", mux.Vars(r)["tenant_id"], &tenantID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "tenant_id", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params OpenConsoleParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.OpenConsole(w, r, orgID, tenantID, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // ResumeTenant operation middleware
 func (siw *ServerInterfaceWrapper) ResumeTenant(w http.ResponseWriter, r *http.Request) {
 
@@ -2574,6 +2659,8 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 	r.HandleFunc(options.BaseURL+"/api/v1/organizations/{org_id}/tenants/{tenant_id}", wrapper.PatchTenant).Methods(http.MethodPatch)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/organizations/{org_id}/tenants/{tenant_id}/decommission", wrapper.DecommissionTenant).Methods(http.MethodPost)
+
+	r.HandleFunc(options.BaseURL+"/api/v1/organizations/{org_id}/tenants/{tenant_id}/open-console", wrapper.OpenConsole).Methods(http.MethodPost)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/organizations/{org_id}/tenants/{tenant_id}/resume", wrapper.ResumeTenant).Methods(http.MethodPost)
 
@@ -3133,6 +3220,26 @@ func (response DecommissionTenant200JSONResponse) VisitDecommissionTenantRespons
 	return web.WriteJSON(w, 200, response.Body)
 }
 
+type OpenConsoleRequestObject struct {
+	OrgID    OrgID
+	TenantID TenantID
+	Params   OpenConsoleParams
+}
+
+// OpenConsoleResponseObject is one of the successful responses.
+type OpenConsoleResponseObject interface {
+	VisitOpenConsoleResponse(w http.ResponseWriter) error
+}
+
+type OpenConsole201JSONResponse struct {
+	Body ConsoleLinkCreated
+}
+
+func (response OpenConsole201JSONResponse) VisitOpenConsoleResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 201, response.Body)
+}
+
 type ResumeTenantRequestObject struct {
 	OrgID    OrgID
 	TenantID TenantID
@@ -3257,6 +3364,9 @@ type StrictServerInterface interface {
 	// DecommissionTenant End a tenant for good
 	// (POST /api/v1/organizations/{org_id}/tenants/{tenant_id}/decommission)
 	DecommissionTenant(ctx context.Context, request DecommissionTenantRequestObject) (DecommissionTenantResponseObject, error)
+	// OpenConsole Open the console of a tenant
+	// (POST /api/v1/organizations/{org_id}/tenants/{tenant_id}/open-console)
+	OpenConsole(ctx context.Context, request OpenConsoleRequestObject) (OpenConsoleResponseObject, error)
 	// ResumeTenant Resume a suspended tenant
 	// (POST /api/v1/organizations/{org_id}/tenants/{tenant_id}/resume)
 	ResumeTenant(ctx context.Context, request ResumeTenantRequestObject) (ResumeTenantResponseObject, error)
@@ -3685,6 +3795,20 @@ func (sh *strictHandler) DecommissionTenant(w http.ResponseWriter, r *http.Reque
 	response, err := sh.ssi.DecommissionTenant(r.Context(), request)
 	if err == nil {
 		err = response.VisitDecommissionTenantResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) OpenConsole(w http.ResponseWriter, r *http.Request, orgID OrgID, tenantID TenantID, params OpenConsoleParams) {
+	var request OpenConsoleRequestObject
+	request.OrgID = orgID
+	request.TenantID = tenantID
+	request.Params = params
+	response, err := sh.ssi.OpenConsole(r.Context(), request)
+	if err == nil {
+		err = response.VisitOpenConsoleResponse(w)
 	}
 	if err != nil {
 		sh.fail(w, r, err)

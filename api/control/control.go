@@ -49,6 +49,7 @@ type Service interface {
 	SuspendTenant(ctx context.Context, by management.Caller, orgID, tenantID, reason string) (controlplane.Tenant, error)
 	ResumeTenant(ctx context.Context, by management.Caller, orgID, tenantID string) (controlplane.Tenant, error)
 	DecommissionTenant(ctx context.Context, by management.Caller, orgID, tenantID, confirm string) (controlplane.Tenant, error)
+	OpenConsole(ctx context.Context, by management.Caller, orgID, tenantID string) (management.ConsoleLink, error)
 
 	Members(ctx context.Context, by management.Caller, orgID string, after *management.Position, limit int) ([]management.Member, error)
 	Member(ctx context.Context, by management.Caller, orgID, memberID string) (management.Member, error)
@@ -92,7 +93,11 @@ func (h *Handlers) Mount(router *mux.Router, fail func(w http.ResponseWriter, r 
 // caller returns what the handlers of all operations read from a request.
 func caller(ctx context.Context) (info *web.RequestInfo, by management.Caller) {
 	info = web.InfoOf(ctx)
-	return info, management.Caller{Subject: token.SubjectOf(info.Principal.Subject), CommitID: info.CommitID}
+	by = management.Caller{Subject: token.SubjectOf(info.Principal.Subject), CommitID: info.CommitID}
+	if info.Principal.ClientID == token.FirstParty { // the person itself, and no application
+		by.SessionID = info.Principal.SessionID
+	}
+	return info, by
 }
 
 func meta(info *web.RequestInfo) Meta {

@@ -14,7 +14,7 @@ func TestDocument(t *testing.T) { documenttest.Test(t, Document, 59) }
 
 // permissions are the values of x-permission.
 var permissions = []string{
-	"read", "create_tenant", "update_tenant", "suspend_tenant", "decommission_tenant", "manage_members", "update_organization",
+	"read", "create_tenant", "update_tenant", "suspend_tenant", "decommission_tenant", "open_console", "manage_members", "update_organization",
 }
 
 // TestPermissions requires a permission of every operation on an organisation, and of no other, and

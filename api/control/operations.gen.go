@@ -35,6 +35,7 @@ var operations = []web.Operation{
 	{ID: "getTenant", Method: "GET", Path: "/api/v1/organizations/{org_id}/tenants/{tenant_id}", Tag: "tenants", AnyScope: true, RateLimit: "admin"},
 	{ID: "patchTenant", Method: "PATCH", Path: "/api/v1/organizations/{org_id}/tenants/{tenant_id}", Tag: "tenants", AnyScope: true, MediaType: "application/json", Idempotent: true, RateLimit: "admin"},
 	{ID: "decommissionTenant", Method: "POST", Path: "/api/v1/organizations/{org_id}/tenants/{tenant_id}/decommission", Tag: "tenants", AnyScope: true, MediaType: "application/json", BodyOptional: true, Idempotent: true, RateLimit: "admin"},
+	{ID: "openConsole", Method: "POST", Path: "/api/v1/organizations/{org_id}/tenants/{tenant_id}/open-console", Tag: "tenants", AnyScope: true, Idempotent: true, RateLimit: "admin"},
 	{ID: "resumeTenant", Method: "POST", Path: "/api/v1/organizations/{org_id}/tenants/{tenant_id}/resume", Tag: "tenants", AnyScope: true, Idempotent: true, RateLimit: "admin"},
 	{ID: "suspendTenant", Method: "POST", Path: "/api/v1/organizations/{org_id}/tenants/{tenant_id}/suspend", Tag: "tenants", AnyScope: true, MediaType: "application/json", BodyOptional: true, Idempotent: true, RateLimit: "admin"},
 }

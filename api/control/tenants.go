@@ -6,6 +6,7 @@ import (
 	"stonetown/api/web"
 	"stonetown/controlplane"
 	"stonetown/controlplane/management"
+	"stonetown/internal/document"
 )
 
 // createdTenant is a new tenant with the credentials of its first application, which are part of
@@ -115,4 +116,11 @@ func (h *Handlers) DecommissionTenant(ctx context.Context, request DecommissionT
 	info, by := caller(ctx)
 	t, err := h.Service.DecommissionTenant(ctx, by, request.OrgID, request.TenantID, request.Body.Confirm)
 	return DecommissionTenant200JSONResponse{Body: tenant(info, t)}, err
+}
+
+// OpenConsole returns a link into the console of a tenant.
+func (h *Handlers) OpenConsole(ctx context.Context, request OpenConsoleRequestObject) (OpenConsoleResponseObject, error) {
+	info, by := caller(ctx)
+	link, err := h.Service.OpenConsole(ctx, by, request.OrgID, request.TenantID)
+	return OpenConsole201JSONResponse{Body: ConsoleLinkCreated{Data: ConsoleLink{URL: link.URL, ExpiresAt: document.Timestamp(link.ExpiresAt)}, Meta: meta(info)}}, err
 }

@@ -97,8 +97,16 @@ func (h *Handlers) proceed(w http.ResponseWriter, r *http.Request, requestID str
 		h.Server.Fail(w, r, err)
 		return
 	}
-	var todo step
 	request := pending.Request
+	if signedIn && current.Opened() {
+		if request.Prompts("none") {
+			h.refuse(w, r, request.Refusal(protocol.LoginRequired, "the session of the browser is for the console only"))
+		} else {
+			h.Server.Fail(w, r, web.OpenedOnly())
+		}
+		return
+	}
+	var todo step
 	if todo, err = h.authenticate(r.Context(), requestID, pending, current, signedIn); err == nil && todo.page == "" {
 		request, todo, err = h.consented(r, pending, current)
 	}

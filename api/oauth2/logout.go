@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 
-	"stonetown/api/account"
 	"stonetown/api/web"
 	"stonetown/identity/federation"
 	"stonetown/identity/federation/signin"
@@ -91,7 +90,7 @@ func (h *Handlers) endSession(w http.ResponseWriter, r *http.Request) {
 			end = first
 		}
 	}
-	account.ForgetSession(info)
+	info.ForgetSession()
 	h.leave(w, r, frames, end)
 }
 

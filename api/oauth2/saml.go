@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 
-	"stonetown/api/account"
 	"stonetown/api/web"
 	"stonetown/identity/session"
 	"stonetown/internal/samlprotocol"
@@ -149,7 +148,7 @@ func (h *Handlers) endSessions(w http.ResponseWriter, r *http.Request, m samlpro
 			err = nil
 		}
 		if err == nil && signedIn && current.ID == id {
-			account.ForgetSession(info)
+			info.ForgetSession()
 		}
 	}
 	var message samlprotocol.Message

@@ -68,6 +68,9 @@ func (v *visit) send(method, path string, body any) (inprocess.Answer, error) {
 		if e.Details["reason"] == "threat_feed" {
 			code = "threat"
 		}
+		if e.Details["reason"] == "opened_from_control_plane" {
+			code = "opened"
+		}
 		err = &problem{e.Status, code, e.Message, e.Details, e.After}
 	}
 	return a, err

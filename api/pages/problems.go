@@ -21,6 +21,7 @@ var problems = map[string]message{
 	"flow_not_found":          "This sign-in has expired. Please go back to the application and start again.",
 	"flow_expired":            "This sign-in has expired. Please go back to the application and start again.",
 	"permission_denied":       "This is not possible here.",
+	"opened":                  "This session was opened from the control plane and is for the console only. Sign out to use an account here.",
 	"threat":                  "This is not possible from your network, or with your e-mail address. If you need access, please ask your administrator.",
 	"federation_expired":      "This sign-in has expired, or was completed before. Please start again.",
 	"connection_disabled":     "You cannot sign in this way any more. Please choose another one.",

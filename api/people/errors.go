@@ -39,6 +39,10 @@ func translate(err error) *web.Error {
 		return &web.Error{Status: http.StatusBadRequest, Code: "scope_unknown", Message: unknown.Error(), Details: web.Details{"scopes": unknown.Scopes}}
 	case errors.Is(err, identity.ErrBuiltin):
 		return &web.Error{Status: http.StatusForbidden, Code: "permission_denied", Message: identity.ErrBuiltin.Error(), Details: web.Details{"required_scope": nil}}
+	case errors.Is(err, identity.ErrOrganizationMembers):
+		return &web.Error{Status: http.StatusForbidden, Code: "permission_denied", Message: identity.ErrOrganizationMembers.Error(), Details: web.Details{"required_scope": nil}}
+	case errors.Is(err, identity.ErrManaged):
+		return &web.Error{Status: http.StatusConflict, Code: "user_managed", Message: identity.ErrManaged.Error()}
 	case errors.Is(err, identity.ErrLastAdministrator):
 		return &web.Error{Status: http.StatusConflict, Code: "last_administrator", Message: identity.ErrLastAdministrator.Error()}
 	case errors.As(err, &policy):

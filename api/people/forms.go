@@ -156,6 +156,6 @@ func detail(u identity.User, groups []identity.Group, factors []factor.Factor, i
 func listItem(u identity.User) UserListItem {
 	d := u.Document()
 	return UserListItem{
-		ID: d.ID, Email: d.Email, EmailVerified: d.EmailVerified, State: UserState(d.State), Name: d.Name, CreatedAt: d.CreatedAt, LastSignedInAt: d.LastSignedInAt,
+		ID: d.ID, Email: d.Email, EmailVerified: d.EmailVerified, State: UserState(d.State), Name: d.Name, CreatedAt: d.CreatedAt, LastSignedInAt: d.LastSignedInAt, ManagedBy: d.ManagedBy,
 	}
 }

@@ -456,7 +456,12 @@ type UserListItem struct {
 
 	// LastSignedInAt Null if the user never did.
 	LastSignedInAt *document.Timestamp `json:"last_signed_in_at"`
-	Name           *string             `json:"name"`
+
+	// ManagedBy `control_plane` for a member of the organisation who has opened the console of the tenant
+	// from the control plane. Such a user signs in from there only; its `email` is a name to
+	// which nothing is sent. Null for others. Events that an earlier release wrote lack it.
+	ManagedBy *string `json:"managed_by"`
+	Name      *string `json:"name"`
 
 	// State `pending` until the address has been verified for the first time;
 	// `disabled` by an administrator.

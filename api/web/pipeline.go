@@ -407,11 +407,28 @@ func (s *Server) authorize(res *response, r *http.Request, op Operation) error {
 			Details: Details{"required_scope": nil},
 		}
 	}
+	// A session that was opened from the control plane is for the console. It changes neither the account
+	// nor the ways to sign in, and gives no application anything; it can only end.
+	if principal.Opened && (op.Tag == "auth" || op.Tag == "me" || op.AnyScope) && !isSafe(r.Method) && op.Path != SignOutPath {
+		return OpenedOnly()
+	}
 	if !op.AnyScope && !op.Related && !principal.Scopes.Has(scope) {
 		return res.insufficientScope(scheme, scope)
 	}
 	res.Principal = principal
 	return nil
+}
+
+// SignOutPath is the path of the operation that ends the session of a request.
+const SignOutPath = "/api/v1/auth/logout"
+
+// OpenedOnly is the error of a request that needs more than a session in the console that was opened
+// from the control plane.
+func OpenedOnly() *Error {
+	return &Error{
+		Status: http.StatusForbidden, Code: "permission_denied", Message: "this session was opened from the control plane and is for the console only; sign out to use an account of this tenant",
+		Details: Details{"required_scope": nil, "reason": "opened_from_control_plane"},
+	}
 }
 
 // Authorize requires a token with a scope and counts the request against the limit of its

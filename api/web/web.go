@@ -306,6 +306,18 @@ func (info *RequestInfo) SetCookie(cookie *http.Cookie) {
 	info.header.Add("Set-Cookie", cookie.String())
 }
 
+// SetSession sets the cookie with the token of the browser's session, until a time.
+func (info *RequestInfo) SetSession(token string, until time.Time) {
+	info.SetCookie(sessionCookie(token, int(time.Until(until).Seconds())))
+}
+
+// ForgetSession removes the cookie with the token of the browser's session.
+func (info *RequestInfo) ForgetSession() { info.SetCookie(sessionCookie("", -1)) }
+
+func sessionCookie(value string, maxAge int) *http.Cookie {
+	return &http.Cookie{Name: SessionCookie, Value: value, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode, MaxAge: maxAge}
+}
+
 // Warn adds a warning to the response, which clients show to their developers (RFC 7234 §5.5).
 func (info *RequestInfo) Warn(text string) {
 	quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text)

@@ -50,6 +50,9 @@ type Caller struct {
 	// CommitID is the same for all attempts of one request, so that it takes effect once; empty
 	// for a request that is not repeated.
 	CommitID string
+	// SessionID is the session of the system tenant in which a person asks; empty: the caller has
+	// another kind of token.
+	SessionID string
 	// Operator has every permission on every organisation, and no subject.
 	Operator bool
 }

@@ -94,6 +94,7 @@ type Config struct {
 	Users        Users
 	Applications Applications
 	Mail         Mail
+	Consoles     Consoles
 	Jobs         *jobs.Queue
 	Log          *eventlog.Log
 
@@ -121,6 +122,7 @@ type Service struct {
 	users        Users
 	applications Applications
 	mail         Mail
+	consoles     Consoles
 	jobs         *jobs.Queue
 	log          *eventlog.Log
 	open         bool
@@ -132,8 +134,8 @@ type Service struct {
 
 // New returns a service, and registers its jobs.
 func New(c Config) (*Service, error) {
-	if c.DB == nil || c.Directory == nil || c.Relations == nil || c.Users == nil || c.Applications == nil || c.Mail == nil || c.Jobs == nil || c.Log == nil {
-		return nil, errors.New("management: Config.DB, Directory, Relations, Users, Applications, Mail, Jobs and Log are required")
+	if c.DB == nil || c.Directory == nil || c.Relations == nil || c.Users == nil || c.Applications == nil || c.Mail == nil || c.Consoles == nil || c.Jobs == nil || c.Log == nil {
+		return nil, errors.New("management: Config.DB, Directory, Relations, Users, Applications, Mail, Consoles, Jobs and Log are required")
 	}
 	if c.MaxTenants == 0 {
 		c.MaxTenants = MaxTenants
@@ -145,7 +147,7 @@ func New(c Config) (*Service, error) {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Service{
-		db: c.DB, directory: c.Directory, relations: c.Relations, users: c.Users, applications: c.Applications, mail: c.Mail, jobs: c.Jobs,
+		db: c.DB, directory: c.Directory, relations: c.Relations, users: c.Users, applications: c.Applications, mail: c.Mail, consoles: c.Consoles, jobs: c.Jobs,
 		log: c.Log, open: c.Open, regions: c.Regions, maxTenants: c.MaxTenants, clock: c.Clock, logger: c.Logger,
 	}
 	s.jobs.Register(jobs.Kind{Name: invitationJob, Handle: s.mailInvitation})

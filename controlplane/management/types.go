@@ -28,6 +28,7 @@ const (
 	UpdateTenant       Permission = "update_tenant"
 	SuspendTenant      Permission = "suspend_tenant" // and resume
 	DecommissionTenant Permission = "decommission_tenant"
+	OpenConsole        Permission = "open_console"   // of a tenant, as a managed user of it
 	ManageMembers      Permission = "manage_members" // below owner: invite, give roles, remove
 	ManageOwners       Permission = "manage_owners"
 	UpdateOrganization Permission = "update_organization"
@@ -43,13 +44,14 @@ var permissions = []struct {
 	{UpdateTenant, []Role{Owner, Admin}},
 	{SuspendTenant, []Role{Owner, Admin, Operator}},
 	{DecommissionTenant, []Role{Owner}},
+	{OpenConsole, []Role{Owner, Admin, Operator}},
 	{ManageMembers, []Role{Owner, Admin}},
 	{ManageOwners, []Role{Owner}},
 	{UpdateOrganization, []Role{Owner}},
 }
 
 // ofTenant are the permissions on tenants.
-var ofTenant = []Permission{Read, UpdateTenant, SuspendTenant, DecommissionTenant}
+var ofTenant = []Permission{Read, UpdateTenant, SuspendTenant, DecommissionTenant, OpenConsole}
 
 // Types returns the resource types of the system tenant: roles are direct relations of an
 // organisation, and permissions unite some of them. A tenant has the permissions of its parent.

@@ -145,6 +145,9 @@ type Config struct {
 	Mails   *mails.Composer
 	Tenants Tenants
 	Flows   Flows
+	// Origins decides about the sessions that are opened from the control plane; [session.NoOrigins]
+	// if none are.
+	Origins session.Origins
 	// GeoIP locates the addresses in mails about new devices; [geo.None] knows no location.
 	GeoIP geo.Locator
 	// Limits counts mails, text messages and changes of address.
@@ -199,6 +202,7 @@ type Service struct {
 	composer    *mails.Composer
 	tenants     Tenants
 	flows       Flows
+	origins     session.Origins
 	geoIP       geo.Locator
 	limits      Limits
 	threats     Threats
@@ -213,8 +217,8 @@ type Service struct {
 // New returns a service. Its tables are [Migrations] and those of the packages beside it.
 func New(c Config) (*Service, error) {
 	if c.DB == nil || c.Seal == nil || c.Users == nil || c.Jobs == nil || c.Mail == nil || c.Texts == nil || c.Mails == nil ||
-		c.Tenants == nil || c.Flows == nil || c.GeoIP == nil || c.Limits == nil || c.Threats == nil || c.Logger == nil {
-		return nil, errors.New("authn: Config.DB, Seal, Users, Jobs, Mail, Texts, Mails, Tenants, Flows, GeoIP, Limits, Threats and Logger are required")
+		c.Tenants == nil || c.Flows == nil || c.Origins == nil || c.GeoIP == nil || c.Limits == nil || c.Threats == nil || c.Logger == nil {
+		return nil, errors.New("authn: Config.DB, Seal, Users, Jobs, Mail, Texts, Mails, Tenants, Flows, Origins, GeoIP, Limits, Threats and Logger are required")
 	}
 	if c.Clock == nil {
 		c.Clock = time.Now
@@ -227,8 +231,8 @@ func New(c Config) (*Service, error) {
 		return nil, fmt.Errorf("authn: %w", err)
 	}
 	s := &Service{
-		db: c.DB, users: c.Users, jobs: c.Jobs, mail: c.Mail, texts: c.Texts, composer: c.Mails, tenants: c.Tenants, flows: c.Flows, geoIP: c.GeoIP, limits: c.Limits, threats: c.Threats, paces: paces, clock: c.Clock, log: c.Logger,
-		sessions: session.NewStore(c.DB, c.Clock),
+		db: c.DB, users: c.Users, jobs: c.Jobs, mail: c.Mail, texts: c.Texts, composer: c.Mails, tenants: c.Tenants, flows: c.Flows, origins: c.Origins, geoIP: c.GeoIP, limits: c.Limits, threats: c.Threats, paces: paces, clock: c.Clock, log: c.Logger,
+		sessions: session.NewStore(c.DB, c.Origins, c.Clock),
 		recorder: eventlog.NewRecorder(c.DB),
 		tokens:   onetime.NewStore(c.DB, c.Seal, c.Clock),
 		factors:  factor.NewStore(c.DB, c.Seal, c.Clock),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"stonetown/identity"
 	"stonetown/identity/external"
 	"stonetown/internal/eventlog"
 	"stonetown/internal/sqldb"
@@ -16,12 +17,15 @@ func (s *Service) Identities(ctx context.Context, tenantID, userID string) ([]ex
 
 // Link links a user with a subject at a federation connection, so that the user can sign in
 // there. The caller must have authenticated both. Linking again has no effect and is no error.
-// Link fails with [identity.ErrUserNotFound], or as [external.Store.Link] does.
+// Link fails with [identity.ErrUserNotFound] or [identity.ErrManaged], or as [external.Store.Link] does.
 func (s *Service) Link(ctx context.Context, i external.Identity) error {
 	added := false
 	err := s.db.Tx(ctx, func(tx *sqldb.Tx) error {
 		// The user must not be deleted before the link commits: the subject would stay taken.
 		u, err := s.users.Lock(ctx, tx, i.TenantID, i.UserID)
+		if err == nil && u.ManagedBy != "" {
+			err = identity.ErrManaged
+		}
 		if err == nil {
 			added, err = s.external.Link(ctx, tx, i)
 		}

@@ -175,8 +175,11 @@ func (s *Service) sendSignIn(ctx context.Context, job jobs.Job, m signInMail) er
 }
 
 // sendLink sends a mail with a link that contains a new one-time token of the user and, unless
-// it is empty, the path next.
+// it is empty, the path next. Managed users get none, as no other mail.
 func (s *Service) sendLink(ctx context.Context, u identity.User, to, name, path, next string, n onetime.New) error {
+	if u.ManagedBy != "" {
+		return nil
+	}
 	n.TenantID, n.UserID = u.TenantID, u.ID
 	token, _, err := s.tokens.Create(ctx, n)
 	if err != nil {
@@ -191,8 +194,12 @@ func (s *Service) sendLink(ctx context.Context, u identity.User, to, name, path,
 }
 
 // send sends a mail to a user. The name of a user is used only if the mail goes to an address that is
-// verified: anybody can sign up with the address of another and a name of their choice.
+// verified: anybody can sign up with the address of another and a name of their choice. Nothing is sent
+// to a managed user, whose address is a name and no mailbox.
 func (s *Service) send(ctx context.Context, tenantID string, u identity.User, name string, data mails.Data) error {
+	if u.ManagedBy != "" {
+		return nil
+	}
 	t, err := s.tenants.AuthnTenant(ctx, tenantID)
 	if err != nil {
 		return err

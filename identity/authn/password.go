@@ -104,9 +104,12 @@ func (s *Service) Forgot(ctx context.Context, t Tenant, email, next string) erro
 }
 
 // SendReset sends the same link to a user, on behalf of an administrator. It fails with
-// [identity.ErrUserNotFound].
+// [identity.ErrUserNotFound] or [identity.ErrManaged].
 func (s *Service) SendReset(ctx context.Context, tenantID, userID string) error {
 	u, err := s.users.User(ctx, tenantID, userID)
+	if err == nil && u.ManagedBy != "" {
+		err = identity.ErrManaged
+	}
 	if err != nil {
 		return err
 	}

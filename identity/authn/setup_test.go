@@ -62,6 +62,7 @@ type world struct {
 	at     usable
 	flow   scripted
 	threats
+	origins origins
 }
 
 // threats match one domain, in a mode.
@@ -136,7 +137,7 @@ func openAt(t testing.TB, url string, configure ...func(*world)) *world {
 	brandings, err := branding.New(branding.Config{DB: w.db})
 	w.must(err)
 	w.Service, err = New(Config{
-		DB: w.db, Seal: key, Users: users, Jobs: queue, Mail: &w.mailbox, Texts: &w.mailbox, Mails: mails.New(mails.Config{DB: w.db, Brandings: brandings}), Tenants: tenants{}, Flows: &w.flow,
+		DB: w.db, Seal: key, Users: users, Jobs: queue, Mail: &w.mailbox, Texts: &w.mailbox, Mails: mails.New(mails.Config{DB: w.db, Brandings: brandings}), Tenants: tenants{}, Flows: &w.flow, Origins: &w.origins,
 		GeoIP: berlin{}, Limits: &w.limits, Threats: &w.threats, Pace: time.Millisecond, Clock: clock, Logger: log,
 	})
 	w.must(err)

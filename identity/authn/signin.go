@@ -66,6 +66,19 @@ type proof struct {
 	Federated *federated `json:"federated,omitzero"`
 	// Flow has the results of actions that were called; nil: none.
 	Flow *flow.State `json:"flow,omitzero"`
+	// Entry is an entry from the control plane, which has no further step; nil: there is none.
+	Entry *entry `json:"-"`
+}
+
+// person returns the id of the user of the control plane who enters; empty: the user signs in here.
+func (p proof) person() string { return p.origin().UserID }
+
+// origin returns the origin of the session; zero: the user signs in here.
+func (p proof) origin() session.Origin {
+	if p.Entry == nil {
+		return session.Origin{}
+	}
+	return p.Entry.origin
 }
 
 func (p proof) with(method string) proof {
@@ -179,7 +192,7 @@ func (s *Service) accept(ctx context.Context, t Tenant, account string, u *ident
 }
 
 // proceed returns the result after a proof: a one-time token for the next step, or a session. It
-// fails with [ErrDisabled], [ErrThreat] or [*flow.DeniedError].
+// fails with [ErrDisabled], [identity.ErrManaged], [ErrThreat] or [*flow.DeniedError].
 func (s *Service) proceed(ctx context.Context, t Tenant, u identity.User, p proof, d Device) (Result, error) {
 	settings, err := s.users.Settings(ctx, t.ID)
 	if err != nil {
@@ -203,7 +216,7 @@ func (s *Service) proceed(ctx context.Context, t Tenant, u identity.User, p proo
 		return Result{}, err
 	}
 	claims := ""
-	if r.Status.begins() && settings.SignInFlow != 0 {
+	if r.Status.begins() && settings.SignInFlow != 0 && p.Entry == nil {
 		outcome, err := s.runFlow(ctx, t, settings.SignInFlow, at, p, d)
 		if err != nil {
 			return Result{}, err
@@ -255,8 +268,13 @@ func (s *Service) begin(ctx context.Context, t Tenant, p proof, settings identit
 		if err != nil {
 			return err
 		}
+		if p.Entry != nil {
+			if err := onetime.Use(ctx, tx, p.Entry.token); err != nil {
+				return invalid(err)
+			}
+		}
 		r.Session, r.Token, err = s.sessions.Begin(ctx, tx, session.New{
-			TenantID: t.ID, UserID: u.ID, Device: d.Device, Methods: p.Methods, SecondFactor: p.Second, AuthTime: p.At, MustEnrol: enrol, Claims: claims, Lifetimes: settings.Session.Lifetimes(),
+			TenantID: t.ID, UserID: u.ID, Device: d.Device, Methods: p.Methods, SecondFactor: p.Second, AuthTime: p.At, MustEnrol: enrol, Claims: claims, Lifetimes: settings.Session.Lifetimes(), Origin: p.origin(),
 		})
 		if err != nil {
 			return err

@@ -16,6 +16,10 @@ func TestNextStep(t *testing.T) {
 	mustReset := identity.User{State: identity.Active, PasswordMustBeReset: true}
 	mustEnrol := identity.User{State: identity.Active, MustEnrol: true}
 	pending := identity.User{State: identity.Pending, PasswordMustBeReset: true, MustEnrol: true}
+	managed := identity.User{State: identity.Active, ManagedBy: "usr_boss", MustEnrol: true}
+	managedDisabled := identity.User{State: identity.Disabled, ManagedBy: "usr_boss"}
+	otherManaged := identity.User{State: identity.Active, ManagedBy: "usr_other"}
+	entering := proof{Methods: []string{"control_plane"}, Entry: &entry{origin: bossOrigin}}
 	disabled := identity.User{State: identity.Disabled, PasswordMustBeReset: true}
 
 	for name, c := range map[string]struct {
@@ -47,6 +51,12 @@ func TestNextStep(t *testing.T) {
 		"pending, address required":                 {user: pending, factors: 1, proof: password, mode: identity.MFARequired, verified: true, want: EmailRequired},
 		"pending, passkey, address required":        {user: pending, proof: passkey, mode: identity.MFAOptional, verified: true, want: EmailRequired},
 		"pending, address not required":             {user: pending, proof: password, mode: identity.MFAOptional, want: PasswordRequired},
+		"managed, by a password":                    {user: managed, proof: password, mode: identity.MFAOff, err: identity.ErrManaged},
+		"managed, by a passkey":                     {user: managed, proof: passkey, mode: identity.MFAOff, err: identity.ErrManaged},
+		"managed, entering":                         {user: managed, proof: entering, mode: identity.MFARequired, verified: true, want: Complete},
+		"managed, disabled":                         {user: managedDisabled, proof: entering, mode: identity.MFAOff, err: ErrDisabled},
+		"another person's managed user":             {user: otherManaged, proof: entering, mode: identity.MFAOff, err: identity.ErrManaged},
+		"not managed, entering":                     {user: active, proof: entering, mode: identity.MFAOff, err: identity.ErrManaged},
 		"disabled":                                  {user: disabled, factors: 1, proof: both, mode: identity.MFARequired, verified: true, err: ErrDisabled},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -81,6 +81,10 @@ func Translate(err error) *Error {
 		return &Error{http.StatusConflict, "", identity.ErrLastAdministrator.Error()}
 	case errors.Is(err, identity.ErrBuiltin):
 		return &Error{http.StatusForbidden, Mutability, identity.ErrBuiltin.Error()}
+	case errors.Is(err, identity.ErrOrganizationMembers):
+		return &Error{http.StatusForbidden, Mutability, identity.ErrOrganizationMembers.Error()}
+	case errors.Is(err, identity.ErrManaged):
+		return &Error{http.StatusForbidden, Mutability, identity.ErrManaged.Error()}
 	}
 	return nil
 }

@@ -5,7 +5,9 @@
 // reads the row: a session whose row is deleted has ended, on every process and at once.
 // There is no cache to invalidate.
 //
-// A session also expires: after a time without use, and at the end of its lifetime.
+// A session also expires: after a time without use, and at the end of its lifetime. One that was
+// opened from the control plane lives only while its reasons do ([Origins]), which is found out at
+// each use.
 package session
 
 import (
@@ -55,7 +57,8 @@ type Session struct {
 	CreatedAt    time.Time
 	LastActiveAt time.Time // to within a minute
 	ExpiresAt    time.Time // the end of the lifetime
-	idle         time.Duration
+	Origin       Origin
+	idle         time.Duration // 0 with an origin: processes that do not know of origins find it expired
 }
 
 // Lifetimes are the lifetimes of sessions.
@@ -73,18 +76,22 @@ type New struct {
 	// AuthTime is the time of the authentication; zero: now.
 	AuthTime  time.Time
 	MustEnrol bool
-	Claims    string // see [Session]
-	Lifetimes Lifetimes
+	Claims    string    // see [Session]
+	Lifetimes Lifetimes // [OpenedFor] with an origin
+	Origin    Origin
 }
 
 // Store stores sessions. It is safe for concurrent use.
 type Store struct {
-	db    *sqldb.DB
-	clock func() time.Time
+	db      *sqldb.DB
+	origins Origins
+	clock   func() time.Time
 }
 
 // NewStore returns a store in db. Its tables are [Migrations].
-func NewStore(db *sqldb.DB, clock func() time.Time) *Store { return &Store{db, clock} }
+func NewStore(db *sqldb.DB, origins Origins, clock func() time.Time) *Store {
+	return &Store{db, origins, clock}
+}
 
 func (s *Store) now() time.Time { return s.clock().UTC().Truncate(time.Microsecond) }
 
@@ -108,9 +115,12 @@ func (s *Store) Begin(ctx context.Context, tx *sqldb.Tx, n New) (Session, string
 	if n.AuthTime.IsZero() {
 		n.AuthTime = now
 	}
+	if n.Origin != (Origin{}) {
+		n.Lifetimes = Lifetimes{Absolute: OpenedFor}
+	}
 	session := Session{
 		ID: id.New(id.Session), TenantID: n.TenantID, UserID: n.UserID, Device: n.Device, Methods: n.Methods, AuthTime: n.AuthTime,
-		MustEnrol: n.MustEnrol, Claims: n.Claims, CreatedAt: now, LastActiveAt: now, ExpiresAt: now.Add(n.Lifetimes.Absolute), idle: n.Lifetimes.Idle,
+		MustEnrol: n.MustEnrol, Claims: n.Claims, CreatedAt: now, LastActiveAt: now, ExpiresAt: now.Add(n.Lifetimes.Absolute), Origin: n.Origin, idle: n.Lifetimes.Idle,
 	}
 	session.Device.UserAgent = strings.ToValidUTF8(session.Device.UserAgent[:min(len(session.Device.UserAgent), maxAgent)], "")
 	if n.SecondFactor {
@@ -193,11 +203,15 @@ func (s *Store) QueueByID(b *sqldb.Batch, tenantID, sessionID string) (result fu
 	}
 }
 
-// use refuses an expired session and updates the last use of others.
+// use refuses an expired session, and one whose origin does not hold, and updates the last use of
+// others.
 func (s *Store) use(ctx context.Context, session Session) (Session, error) {
 	now := s.now()
 	if !session.live(now) {
 		return Session{}, ErrEnded
+	}
+	if err := s.holds(ctx, session); err != nil {
+		return Session{}, err
 	}
 	if now.Sub(session.LastActiveAt) > touchAfter {
 		if err := touch(ctx, s.db, session, now); err != nil {
@@ -209,7 +223,7 @@ func (s *Store) use(ctx context.Context, session Session) (Session, error) {
 }
 
 func (s Session) live(now time.Time) bool {
-	return now.Before(s.ExpiresAt) && now.Before(s.LastActiveAt.Add(s.idle))
+	return now.Before(s.ExpiresAt) && (s.Opened() || now.Before(s.LastActiveAt.Add(s.idle)))
 }
 
 // Live returns the live sessions among several hundred ids at most.
@@ -225,13 +239,33 @@ func (s *Store) Live(ctx context.Context, tenantID string, ids []string) ([]Sess
 	if err != nil {
 		return nil, fmt.Errorf("read sessions: %w", err)
 	}
-	return s.live(all), nil
+	return s.live(ctx, all)
 }
 
-// live removes expired sessions.
-func (s *Store) live(all []Session) []Session {
+// live returns those of some sessions that have neither expired nor lost their origin.
+func (s *Store) live(ctx context.Context, all []Session) (live []Session, err error) {
 	now := s.now()
-	return slices.DeleteFunc(all, func(session Session) bool { return !session.live(now) })
+	for _, session := range all {
+		if !session.live(now) {
+			continue
+		}
+		switch err := s.holds(ctx, session); {
+		case err == nil:
+			live = append(live, session)
+		case !errors.Is(err, ErrEnded):
+			return nil, err
+		}
+	}
+	return live, nil
+}
+
+// holds fails with [ErrEnded] for a session whose origin does not hold any more.
+func (s *Store) holds(ctx context.Context, session Session) error {
+	if !session.Opened() {
+		return nil
+	}
+	_, err := s.origins.Origin(ctx, session.TenantID, session.Origin)
+	return err
 }
 
 // List returns the live sessions of a user, newest first.
@@ -240,7 +274,7 @@ func (s *Store) List(ctx context.Context, tenantID, userID string) ([]Session, e
 	if err != nil {
 		return nil, fmt.Errorf("list sessions: %w", err)
 	}
-	return s.live(all), nil
+	return s.live(ctx, all)
 }
 
 // OfUser returns the sessions of a user within a transaction, including expired ones.

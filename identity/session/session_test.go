@@ -31,7 +31,7 @@ func open(t testing.TB, url string) (s *Store, later func(time.Duration)) {
 		t.Fatal(err)
 	}
 	now := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
-	return NewStore(db, func() time.Time { return now }), func(d time.Duration) { now = now.Add(d) }
+	return NewStore(db, NoOrigins{}, func() time.Time { return now }), func(d time.Duration) { now = now.Add(d) }
 }
 
 func begin(t testing.TB, s *Store, user string) (Session, string) {

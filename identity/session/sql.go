@@ -17,14 +17,14 @@ var migrations embed.FS
 // Migrations create the package's tables.
 func Migrations() sqldb.Migrations { return sqldb.EmbeddedMigrations("session", migrations) }
 
-const columns = `id, user_id, token_hash, methods, auth_time, second_factor_at, must_enrol, created_at, last_active_at, expires_at, idle, ip, user_agent, claims`
+const columns = `id, user_id, token_hash, methods, auth_time, second_factor_at, must_enrol, created_at, last_active_at, expires_at, idle, ip, user_agent, claims, origin`
 
 func insert(b *sqldb.Batch, s Session, hash []byte) {
 	b.Queue(`
-		INSERT INTO sessions (tenant_id, `+columns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
+		INSERT INTO sessions (tenant_id, `+columns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
 		[]any{
 			s.TenantID, s.ID, s.UserID, hash, strings.Join(s.Methods, " "), s.AuthTime.UnixMicro(), sqldb.Micros(s.SecondFactor), s.MustEnrol,
-			s.CreatedAt.UnixMicro(), s.LastActiveAt.UnixMicro(), s.ExpiresAt.UnixMicro(), s.idle.Microseconds(), s.Device.IP, s.Device.UserAgent, s.Claims,
+			s.CreatedAt.UnixMicro(), s.LastActiveAt.UnixMicro(), s.ExpiresAt.UnixMicro(), s.idle.Microseconds(), s.Device.IP, s.Device.UserAgent, s.Claims, s.Origin.text(),
 		}, nil)
 }
 
@@ -54,16 +54,16 @@ func selectSession(ctx context.Context, db *sqldb.DB, tenantID, sessionID string
 func scan(row interface{ Scan(...any) error }, tenantID string) (Session, []byte, error) {
 	s := Session{TenantID: tenantID}
 	var hash []byte
-	var methods string
+	var methods, origin string
 	var auth, second, created, active, expires, idle int64
-	err := row.Scan(&s.ID, &s.UserID, &hash, &methods, &auth, &second, &s.MustEnrol, &created, &active, &expires, &idle, &s.Device.IP, &s.Device.UserAgent, &s.Claims)
+	err := row.Scan(&s.ID, &s.UserID, &hash, &methods, &auth, &second, &s.MustEnrol, &created, &active, &expires, &idle, &s.Device.IP, &s.Device.UserAgent, &s.Claims, &origin)
 	if errors.Is(err, sqldb.ErrNoRows) {
 		return Session{}, nil, ErrEnded
 	}
 	if err != nil {
 		return Session{}, nil, fmt.Errorf("read session: %w", err)
 	}
-	s.Methods = strings.Fields(methods)
+	s.Methods, s.Origin = strings.Fields(methods), originOf(origin)
 	s.AuthTime, s.SecondFactor = sqldb.Instant(auth), sqldb.Instant(second)
 	s.CreatedAt, s.LastActiveAt, s.ExpiresAt, s.idle = sqldb.Instant(created), sqldb.Instant(active), sqldb.Instant(expires), time.Duration(idle)*time.Microsecond
 	return s, hash, nil

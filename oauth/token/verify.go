@@ -46,6 +46,8 @@ type Principal struct {
 	DPoPNonce bool
 	// MustEnrol restricts the user to adding a second factor.
 	MustEnrol bool
+	// Opened restricts the user to the console: the session was opened from the control plane.
+	Opened bool
 
 	// Ancestors are the tokens from which the token descends; the end of each one ends it.
 	Ancestors []Ancestor

@@ -5057,6 +5057,7 @@ export interface webhooks {
                      *           "email_verified": true,
                      *           "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6",
                      *           "last_signed_in_at": null,
+                     *           "managed_by": null,
                      *           "name": "Ann Example",
                      *           "state": "active",
                      *           "family_name": null,
@@ -5156,6 +5157,7 @@ export interface webhooks {
                      *           "email_verified": true,
                      *           "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6",
                      *           "last_signed_in_at": null,
+                     *           "managed_by": null,
                      *           "name": "Ann Example",
                      *           "state": "active",
                      *           "family_name": null,
@@ -5260,6 +5262,7 @@ export interface webhooks {
                      *           "email_verified": true,
                      *           "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6",
                      *           "last_signed_in_at": null,
+                     *           "managed_by": null,
                      *           "name": "Ann Example",
                      *           "state": "active",
                      *           "family_name": null,
@@ -5364,6 +5367,7 @@ export interface webhooks {
                      *           "email_verified": true,
                      *           "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6",
                      *           "last_signed_in_at": null,
+                     *           "managed_by": null,
                      *           "name": "Ann Example",
                      *           "state": "disabled",
                      *           "family_name": null,
@@ -5468,6 +5472,7 @@ export interface webhooks {
                      *           "email_verified": true,
                      *           "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6",
                      *           "last_signed_in_at": null,
+                     *           "managed_by": null,
                      *           "name": "Ann Example",
                      *           "state": "active",
                      *           "family_name": null,
@@ -5654,6 +5659,7 @@ export interface webhooks {
                      *           "email_verified": true,
                      *           "id": "usr_k3q7v2m5x4r6t2w7a2c3d4e5f6",
                      *           "last_signed_in_at": null,
+                     *           "managed_by": null,
                      *           "name": "Ann Example",
                      *           "state": "active",
                      *           "family_name": null,
@@ -17895,6 +17901,13 @@ export interface components {
              * @description Null if the user never did.
              */
             last_signed_in_at: string | null;
+            /**
+             * @description `control_plane` for a member of the organisation who has opened the console of the tenant
+             *     from the control plane. Such a user signs in from there only; its `email` is a name to
+             *     which nothing is sent. Null for others. Events that an earlier release wrote lack it.
+             * @enum {string|null}
+             */
+            managed_by?: "control_plane" | null;
         };
         User: components["schemas"]["UserListItem"] & {
             given_name: string | null;
@@ -20012,7 +20025,7 @@ export interface components {
         EventUserCreated: {
             user: components["schemas"]["User"];
             /** @enum {string} */
-            source: "admin" | "bulk_import" | "sign_up" | "jit" | "scim";
+            source: "admin" | "bulk_import" | "sign_up" | "jit" | "scim" | "control_plane";
         };
         EventUserChanged: {
             user: components["schemas"]["User"];

@@ -153,6 +153,7 @@ export type ErrorCode =
   | 'use_dpop_nonce'
   | 'user_disabled'
   | 'user_exists'
+  | 'user_managed'
   | 'user_not_found'
   | 'user_required'
   | 'validation_failed'
