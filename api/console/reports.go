@@ -186,6 +186,9 @@ func (v *visit) reportBody(f *form, now object) (body object, wrong *fault, err 
 	}
 	schedule, _ := body["schedule"].(object)
 	if schedule["interval"] == nil {
+		if schedule != nil && now["schedule"] == nil { // nothing would come of what was typed
+			return nil, invalid("schedule/interval", "Choose how often the report runs, or leave hour and recipients empty."), nil
+		}
 		body["schedule"] = nil
 		return body, nil, nil
 	}

@@ -570,6 +570,9 @@ func manageReports(b inspector, server *running, c credentials) {
 	b.put("name", `Sign-ins <b>&`, "parameters/days", "91")
 	b.send("Save")
 	b.refused("parameters/days")
+	b.put("schedule/hour", "6") // of no schedule
+	b.send("Save")
+	b.refused("schedule/interval")
 	b.put("parameters/days", "7", "schedule/interval", "weekly", "schedule/hour", "6", "schedule/recipients", "nobody@example.com")
 	b.send("Save")
 	b.refused("schedule/recipients")
