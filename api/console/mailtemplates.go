@@ -82,7 +82,7 @@ func (v *visit) showMail(t object, f *form, wrong *fault) error {
 	}
 	v.calls = append(v.calls, call{http.MethodPost, v.mailPath() + "/preview", object{"subject": "{{tenant}}"}})
 	page := view{
-		Title: name + " in " + languageNames[tag], Frame: true, Notice: notices[v.form("done")],
+		Title: displayName(name) + ", in " + languageNames[tag], Frame: true, Notice: notices[v.form("done")],
 		Data: object{"Form": f, "Mail": t, "Own": own, "Write": v.may(settingsWrite), "Page": v.mailPage(), "All": mailsPage, "Variables": t["variables"]},
 	}
 	if wrong == nil {

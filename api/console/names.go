@@ -2,7 +2,7 @@ package console
 
 import "fmt"
 
-// names are the names of values that operations know: options of fields, and uses of colours. Types of
+// names are the names of values that operations know: options of fields, mails, and uses of colours. Types of
 // applications and kinds of connections and reports have theirs beside their descriptions, and
 // languages in languageNames.
 var names = map[string]string{
@@ -28,6 +28,14 @@ var names = map[string]string{
 	"log": "Record an event", "refuse": "Record and refuse", "address": "IP addresses", "mail_domain": "Mail domains",
 	"sign_in": "Sign-in", "sign_up": "Sign-up", "deny": "Deny", "require_factor": "Require a second factor",
 	"require_verified_email": "Require a verified e-mail address", "action": "Action", "add_claims": "Add claims", "continue": "Continue",
+
+	// Mails.
+	"verify_email": "Confirm an address", "reset_password": "Reset the password", "sign_up_again": "Sign-up with a known address",
+	"change_email": "Confirm a new address", "email_changing": "Address about to change", "address_wanted": "Address entered for another account",
+	"password_changed": "Password changed", "password_breached": "Password in a breach", "new_sign_in": "New sign-in",
+	"factor_added": "Second factor added", "factor_removed": "Second factor removed",
+	"identity_added": "External account linked", "identity_removed": "External account unlinked",
+	"invitation": "Invitation to an organisation", "report": "Report", "announcement": "Announcement",
 
 	// Colours.
 	"light": "Light", "dark": "Dark", "text_on_accent": "Text on the accent", "accent_on_card": "Accent on the card",

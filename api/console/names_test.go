@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"testing"
+
+	"stonetown/identity/mails"
 )
 
 // Every option of a form has a name, except those that standards name.
@@ -33,6 +35,11 @@ func TestDisplayName(t *testing.T) {
 	}
 	if checked < 50 {
 		t.Errorf("only %d options were checked", checked)
+	}
+	for _, mail := range mails.Names() {
+		if displayName(mail) == mail {
+			t.Errorf("the mail %s has no name", mail)
+		}
 	}
 	for value, want := range map[string]string{"en": "English", "spa": "Single-page application", "social.google": "Google", "access_review": "Access review", "RS256": "RS256"} {
 		if got := displayName(value); got != want {

@@ -104,7 +104,7 @@ func TestConsoleBranding(t *testing.T) {
 	b.press("Texts of mails")
 	b.at("/console/branding/mails", "Mails")
 	b.open("/console/branding/mails/new_sign_in/en")
-	b.at("/console/branding/mails/new_sign_in/en", "new_sign_in in English")
+	b.at("/console/branding/mails/new_sign_in/en", "New sign-in, in English")
 	b.put("subject", "{{password}}")
 	b.send("Save")
 	b.refused("subject")
@@ -125,7 +125,7 @@ func TestConsoleBranding(t *testing.T) {
 	b.put("subject", "New at {{tenant}}", "body", hostile+" {{name}}\n\n{{link}}\n\nFrom {{ip}}")
 	b.send("Save")
 	b.says("Saved.")
-	b.at("/console/branding/mails/new_sign_in/en", "new_sign_in in English")
+	b.at("/console/branding/mails/new_sign_in/en", "New sign-in, in English")
 	b.curl(server.token(c))
 
 	// The preview is that of the form, although another text is stored.
