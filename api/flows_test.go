@@ -347,6 +347,13 @@ func signInFlowActions(t *testing.T, w *world, c *client) {
 	equal(t, "undeclared", []any{event["reason"], event["outcome"]}, []any{"effect_undeclared", "failed"})
 	service.does(func(w http.ResponseWriter) { w.WriteHeader(204) })
 	attempt(200, "")
+	// A denial is no failure, whatever else is wrong with the response.
+	for _, body := range []string{`{"deny":{"message":"two\nlines"}}`, `{"deny":{"message":"` + long(301) + `"}}`, `{"deny":{},"require_factor":true}`, `{"deny":{},"add_claims":{"sub":"usr_other"}}`} {
+		service.says(body)
+		if message := attempt(403, "permission_denied").body["message"].(string); len(message) > 300 || strings.Contains(message, "\n") {
+			t.Errorf("%s: message %q", body, message)
+		}
+	}
 
 	// A preview calls the service only if it is asked to.
 	service.says(`{"deny":{}}`)

@@ -208,17 +208,19 @@ func (r *Registry) read(a Action, response outbound.Answer) (Result, error) {
 	if response.Status != http.StatusNoContent && strict.Unmarshal(response.Body, &said, strict.RejectUnknownMembers(true)) != nil || said == nil {
 		return refuse(ResponseInvalid)
 	}
+	if said.Deny != nil && slices.Contains(a.Effects, EffectDeny) { // it holds, whatever else is wrong with the response
+		result := Result{denied: true}
+		if m := said.Deny.Message; text.IsLine(m) && len(m) <= MaxMessage {
+			result.message = m
+		}
+		return result, nil
+	}
 	for effect, has := range map[Effect]bool{EffectDeny: said.Deny != nil, EffectRequireFactor: said.RequireFactor, EffectAddClaims: len(said.AddClaims) > 0} {
 		if has && !slices.Contains(a.Effects, effect) {
 			return refuse(EffectUndeclared)
 		}
 	}
 	result := Result{RequireFactor: said.RequireFactor, Claims: said.AddClaims}
-	if said.Deny != nil {
-		if result.denied, result.message = true, said.Deny.Message; !text.IsLine(result.message) || len(result.message) > MaxMessage {
-			return refuse(ResponseInvalid)
-		}
-	}
 	for name, value := range said.AddClaims {
 		if !r.mayClaim(name) || string(value) == "null" {
 			return refuse(ClaimRefused)
