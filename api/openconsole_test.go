@@ -395,6 +395,9 @@ func openedAccounts(t *testing.T, w *world, c *client) {
 	}
 	o.host.want(t, 200, "", "PATCH", user, object{"attributes": object{"team": "ops"}})
 	o.host.want(t, 409, "user_managed", "POST", user+"/reset-password", nil)
+	patch := `{"schemas":["urn:ietf:params:scim:api:messages:2.0:PatchOp"],"Operations":[{"op":"replace","value":{"userName":"other@example.com"}}]}`
+	p = o.host.browse(t, "PATCH", "/scim/v2/Users/"+id, "application/scim+json", http.Header{"Authorization": {"Bearer " + o.host.token}}, strings.NewReader(patch))
+	equal(t, "SCIM", []any{p.status, strings.Contains(p.html, `"scimType":"mutability"`)}, []any{403, true})
 	email := o.host.want(t, 200, "", "GET", user, nil).data()["email"].(string)
 	anon := o.host.with("")
 	anon.want(t, 401, "invalid_credentials", "POST", authPath+"/sign-in", object{"email": email, "password": secret})
