@@ -427,6 +427,11 @@ func openedAccounts(t *testing.T, w *world, c *client) {
 		t.Error("an account with the address of a managed user is that user")
 	}
 
+	// The second factors of managed users are in the control plane, so the coverage here is without them.
+	report := o.host.want(t, 201, "", "POST", reportsPath, object{"name": "MFA", "kind": "mfa_coverage"}).data()["id"].(string)
+	_, run := ran(t, o.host, report)
+	equal(t, "users without a factor", figures(run)["users_without_factor"], 1.0)
+
 	// The rights are those of the group. What is taken from it is not given back by another opening.
 	group := o.host.want(t, 200, "", "GET", "/api/v1/groups?q=organization-members", nil).list()[0].(object)["id"].(string)
 	o.host.want(t, 400, "slug_invalid", "POST", "/api/v1/groups", object{"slug": "organization-members", "name": "x", "scopes": []string{}})
