@@ -395,6 +395,9 @@ func openedAccounts(t *testing.T, w *world, c *client) {
 	}
 	o.host.want(t, 200, "", "PATCH", user, object{"attributes": object{"team": "ops"}})
 	o.host.want(t, 409, "user_managed", "POST", user+"/reset-password", nil)
+	patch := `{"schemas":["urn:ietf:params:scim:api:messages:2.0:PatchOp"],"Operations":[{"op":"replace","value":{"userName":"other@example.com"}}]}`
+	p = o.host.browse(t, "PATCH", "/scim/v2/Users/"+id, "application/scim+json", http.Header{"Authorization": {"Bearer " + o.host.token}}, strings.NewReader(patch))
+	equal(t, "SCIM", []any{p.status, strings.Contains(p.html, `"scimType":"mutability"`)}, []any{403, true})
 	email := o.host.want(t, 200, "", "GET", user, nil).data()["email"].(string)
 	anon := o.host.with("")
 	anon.want(t, 401, "invalid_credentials", "POST", authPath+"/sign-in", object{"email": email, "password": secret})
@@ -423,6 +426,11 @@ func openedAccounts(t *testing.T, w *world, c *client) {
 	if mine["user"].(object)["id"] == id {
 		t.Error("an account with the address of a managed user is that user")
 	}
+
+	// The second factors of managed users are in the control plane, so the coverage here is without them.
+	report := o.host.want(t, 201, "", "POST", reportsPath, object{"name": "MFA", "kind": "mfa_coverage"}).data()["id"].(string)
+	_, run := ran(t, o.host, report)
+	equal(t, "users without a factor", figures(run)["users_without_factor"], 1.0)
 
 	// The rights are those of the group. What is taken from it is not given back by another opening.
 	group := o.host.want(t, 200, "", "GET", "/api/v1/groups?q=organization-members", nil).list()[0].(object)["id"].(string)

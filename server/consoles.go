@@ -21,7 +21,7 @@ import (
 // The services are those of the server when it is composed, because they depend on each other.
 type consoles struct {
 	server *Server
-	host   string // of the control plane
+	host   string // of the control plane; empty: there is none
 }
 
 var (
@@ -50,6 +50,9 @@ func (c consoles) IssueLink(b *sqldb.Batch, t controlplane.Tenant, userID string
 
 // Origin implements [session.Origins].
 func (c consoles) Origin(ctx context.Context, tenantID string, o session.Origin) (session.Session, error) {
+	if c.host == "" { // the control plane is switched off
+		return session.Session{}, session.ErrEnded
+	}
 	s, err := c.server.Authn.ByID(ctx, controlplane.SystemTenant, o.SessionID)
 	if err != nil {
 		return session.Session{}, err

@@ -287,12 +287,12 @@ func (h *Handlers) add(routes map[string]map[string]http.Handler, wrap wrap, of 
 		routes[path] = map[string]http.Handler{}
 		for method, p := range methods {
 			op := web.Operation{ID: "console " + path, Method: method, Path: path, Page: true, Effects: true, RateLimit: ratelimit.None}
+			if path == EnterPage { // others call an operation, which counts
+				op.RateLimit = ratelimit.Page
+			}
 			if method == http.MethodPost {
 				if delicate[path] == 0 && !ordinary[path] {
 					return fmt.Errorf("console: the form of %s is neither delicate nor ordinary", path)
-				}
-				if path == EnterPage {
-					op.RateLimit = ratelimit.SignIn
 				}
 				op.MediaType = "application/x-www-form-urlencoded"
 			}
