@@ -264,7 +264,7 @@ func selfService(t *testing.T, w *world, c *client) {
 	change(204, "", secret, "another long secret")
 	me.want(t, 200, "", "GET", mePath+"/profile", nil)
 	other.want(t, 401, "invalid_token", "GET", mePath+"/profile", nil)
-	w.mailbox.take(t, "ann@example.com", "password was changed")
+	w.mailbox.take(t, "ann@example.com", "wurde geändert") // in the language of the profile
 	signIn(t, c, "ann@example.com", "another long secret", "complete")
 	c.want(t, 200, "", "PATCH", "/api/v1/users/"+id, object{"password": nil})
 	c.with("").want(t, 401, "invalid_credentials", "POST", authPath+"/sign-in", object{"email": "ann@example.com", "password": "another long secret"})
