@@ -25,7 +25,13 @@ func createUnnamed(folder string) (*os.File, error) {
 type mappings struct{ all [][]byte }
 
 func (m *mappings) add(file *os.File, offset int64, size int) ([]byte, error) {
-	return m.keep(unix.Mmap(int(file.Fd()), offset, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED))
+	memory, err := m.keep(unix.Mmap(int(file.Fd()), offset, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED))
+	if err == nil {
+		// A traversal reads single pages, all over the file. To read ahead, megabytes on some disks, would
+		// push out pages in use where there is no room for all of them.
+		_ = unix.Madvise(memory, unix.MADV_RANDOM)
+	}
+	return memory, err
 }
 
 func (m *mappings) addAnonymous(size int) ([]byte, error) {
