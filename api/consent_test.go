@@ -112,6 +112,29 @@ func consent(t *testing.T, w *world, c *client) {
 	equal(t, "user", c.want(t, 200, "", "GET", "/api/v1/users/"+id+"/applications", nil).list()[0].(object)["application_id"], guest["application_id"])
 	equal(t, "detail", len(c.want(t, 200, "", "GET", "/api/v1/users/"+id, nil).data()["applications_used"].([]any)), 2)
 	c.want(t, 404, "user_not_found", "GET", "/api/v1/users/nobody/applications", nil)
+	users := "/api/v1/applications/" + guest["application_id"].(string) + "/users"
+	everyone := c.want(t, 200, "", "GET", users, nil).list()
+	var paged []any
+	for cursor, more := "", true; more; {
+		a := c.want(t, 200, "", "GET", users+"?limit=1&cursor="+url.QueryEscape(cursor), nil)
+		paged = append(paged, a.list()...)
+		cursor, more = a.meta("next_cursor").(string)
+	}
+	equal(t, "in pages", paged, everyone)
+	var other string // with access to the application
+	for _, item := range everyone {
+		u := item.(object)
+		if u["user_id"] != id {
+			other = u["user_id"].(string)
+			continue
+		}
+		slices.SortFunc(u["scopes"].([]any), func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
+		equal(t, "of the application", []any{u["email"], u["scopes"], u["claims"], u["created_at"], u["last_authorized_at"]}, []any{"ann@example.com", allowed, []any{}, guest["created_at"], guest["last_authorized_at"]})
+	}
+	equal(t, "users", []any{len(everyone), other != ""}, []any{2, true})
+	next := url.QueryEscape(c.want(t, 200, "", "GET", users+"?limit=1", nil).meta("next_cursor").(string))
+	c.want(t, 400, "cursor_invalid", "GET", "/api/v1/applications/"+list[1].(object)["application_id"].(string)+"/users?cursor="+next, nil)
+	c.want(t, 404, "application_not_found", "GET", "/api/v1/applications/nothing/users", nil)
 	c.with(offline.body["access_token"].(string)).want(t, 200, "", "GET", "/oauth2/userinfo", nil)
 	path := authorizationsPath + "/" + guest["application_id"].(string)
 	user.want(t, 204, "", "DELETE", path, nil)
@@ -120,8 +143,20 @@ func consent(t *testing.T, w *world, c *client) {
 	c.want(t, 403, "permission_denied", "DELETE", path, nil)
 	c.with(offline.body["access_token"].(string)).want(t, 401, "invalid_token", "GET", "/oauth2/userinfo", nil)
 	equal(t, "refresh", p.refresh(t, offline.body["refresh_token"].(string), nil).code(), "invalid_grant")
+	again := p.exchange(t, decide(waits(url.Values{"scope": {"openid"}}), "allow").Get("code"), nil).body["access_token"].(string)
+	c.with(again).want(t, 200, "", "GET", "/oauth2/userinfo", nil)
+	// An administrator revokes for a user, and not for others.
+	of := "/api/v1/users/" + id + "/applications/" + guest["application_id"].(string)
+	user.want(t, 403, "insufficient_scope", "DELETE", of, nil)
+	c.want(t, 404, "user_not_found", "DELETE", "/api/v1/users/nobody/applications/"+guest["application_id"].(string), nil)
+	c.want(t, 404, "application_not_found", "DELETE", "/api/v1/users/"+id+"/applications/nothing", nil)
+	c.want(t, 204, "", "DELETE", of, nil)
+	c.want(t, 404, "application_not_found", "DELETE", of, nil)
+	c.with(again).want(t, 401, "invalid_token", "GET", "/oauth2/userinfo", nil)
+	left := c.want(t, 200, "", "GET", users, nil).list()
+	equal(t, "left", []any{len(left), left[0].(object)["user_id"]}, []any{1, other})
 	waits(url.Values{"scope": {"openid"}})
-	equal(t, "events", w.types(t, c, "consent."), []string{"consent.granted", "consent.granted", "consent.granted", "consent.granted", "consent.granted", "consent.granted", "consent.revoked"})
+	equal(t, "events", w.types(t, c, "consent."), []string{"consent.granted", "consent.granted", "consent.granted", "consent.granted", "consent.granted", "consent.granted", "consent.revoked", "consent.granted", "consent.revoked"})
 	if _, err := w.db.Exec(t.Context(), `UPDATE authorization_requests SET expires_at = $1`, time.Now().UnixMicro()); err != nil {
 		t.Fatal(err)
 	}
@@ -129,9 +164,9 @@ func consent(t *testing.T, w *world, c *client) {
 	user.want(t, 410, "flow_expired", "POST", authPath+"/select-account", object{"flow_id": flow})
 	// Deleting a user deletes the authorizations.
 	c.want(t, 204, "", "DELETE", "/api/v1/users/"+id, nil)
-	var left int
-	if err := w.db.QueryRow(t.Context(), `SELECT COUNT(*) FROM authorizations WHERE user_id = $1`, id).Scan(&left); err != nil || left != 0 {
-		t.Errorf("%d authorizations left, %v", left, err)
+	var kept int
+	if err := w.db.QueryRow(t.Context(), `SELECT COUNT(*) FROM authorizations WHERE user_id = $1`, id).Scan(&kept); err != nil || kept != 0 {
+		t.Errorf("%d authorizations left, %v", kept, err)
 	}
 }
 

@@ -50,6 +50,14 @@ func application(v *visit) error {
 			return err
 		}
 	}
+	if kind := a["type"]; kind != "saml" && kind != "m2m" && v.may("users:read") {
+		users, err := v.read(http.MethodGet, query(v.applicationPath()+"/users", "cursor", v.form("cursor")), nil)
+		if err != nil {
+			return err
+		}
+		data["ReadUsers"], data["WriteUsers"], data["Users"] = true, v.may("users:write"), users.Data
+		v.paged(data, users.Meta, v.applicationPage())
+	}
 	return v.show("application.html", name, data)
 }
 

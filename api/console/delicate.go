@@ -103,14 +103,15 @@ var delicate = map[string]care{
 // decides.
 var ordinary = map[string]bool{
 	// They take access away, or give back what a person had.
-	usersPage + "/{user_id}/disable":               true,
-	usersPage + "/{user_id}/enable":                true,
-	groupsPage + "/{group_id}/remove":              true,
-	applicationsPage + "/{application_id}/disable": true,
-	applicationsPage + "/{application_id}/enable":  true,
-	connectionsPage + "/{connection_id}/disable":   true,
-	issuersPage + "/{issuer_id}/disable":           true,
-	importsPage + "/{job_id}/cancel":               true,
+	usersPage + "/{user_id}/disable":                              true,
+	usersPage + "/{user_id}/enable":                               true,
+	groupsPage + "/{group_id}/remove":                             true,
+	usersPage + "/{user_id}/applications/{application_id}/revoke": true,
+	applicationsPage + "/{application_id}/disable":                true,
+	applicationsPage + "/{application_id}/enable":                 true,
+	connectionsPage + "/{connection_id}/disable":                  true,
+	issuersPage + "/{issuer_id}/disable":                          true,
+	importsPage + "/{job_id}/cancel":                              true,
 
 	// It begins the session. The second factor was asked for where the link came from.
 	EnterPage: true,

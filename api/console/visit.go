@@ -396,12 +396,13 @@ func faultOf(e *inprocess.Error, renamed ...string) *fault {
 
 // notices are the messages about the last action, by the parameter done.
 var notices = map[string]string{
-	"disabled": "User disabled, and signed out everywhere.",
-	"enabled":  "User enabled.",
-	"added":    "Added.",
-	"existed":  "The user was a member before.",
-	"removed":  "Removed.",
-	"model":    "Model changed.",
+	"disabled":       "User disabled, and signed out everywhere.",
+	"enabled":        "User enabled.",
+	"access-revoked": "Access revoked.",
+	"added":          "Added.",
+	"existed":        "The user was a member before.",
+	"removed":        "Removed.",
+	"model":          "Model changed.",
 
 	"app-disabled": "Application disabled.",
 	"app-enabled":  "Application enabled.",

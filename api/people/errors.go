@@ -9,6 +9,8 @@ import (
 	"stonetown/identity/factor"
 	"stonetown/identity/password"
 	"stonetown/identity/session"
+	"stonetown/oauth/access"
+	"stonetown/oauth/client"
 )
 
 // Errors is the error format of the operations.
@@ -25,6 +27,10 @@ func translate(err error) *web.Error {
 		return &web.Error{Status: http.StatusNotFound, Code: "session_not_found", Message: session.ErrEnded.Error()}
 	case errors.Is(err, factor.ErrNotFound):
 		return &web.Error{Status: http.StatusNotFound, Code: "factor_not_found", Message: "factor not found"}
+	case errors.Is(err, client.ErrNotFound):
+		return &web.Error{Status: http.StatusNotFound, Code: "application_not_found", Message: client.ErrNotFound.Error()}
+	case errors.Is(err, access.ErrNoAuthorization):
+		return &web.Error{Status: http.StatusNotFound, Code: "application_not_found", Message: access.ErrNoAuthorization.Error()}
 	case errors.Is(err, identity.ErrUserExists):
 		return &web.Error{Status: http.StatusConflict, Code: "user_exists", Message: "a user with this e-mail address already exists"}
 	case errors.Is(err, identity.ErrEmailInvalid):

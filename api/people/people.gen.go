@@ -68,6 +68,30 @@ func (e UserState) Valid() bool {
 	}
 }
 
+// ApplicationUser defines model for ApplicationUser.
+type ApplicationUser struct {
+	// Claims The claims that the user has let it have beside those of the scopes.
+	Claims []string `json:"claims"`
+
+	// CreatedAt RFC 3339, UTC, milliseconds.
+	CreatedAt Timestamp `json:"created_at"`
+	Email     string    `json:"email"`
+
+	// LastAuthorizedAt RFC 3339, UTC, milliseconds.
+	LastAuthorizedAt Timestamp `json:"last_authorized_at"`
+	Name             *string   `json:"name"`
+
+	// Scopes What the user has let the application have.
+	Scopes []string `json:"scopes"`
+	UserID string   `json:"user_id"`
+}
+
+// ApplicationUserList defines model for ApplicationUserList.
+type ApplicationUserList struct {
+	Data []ApplicationUser `json:"data"`
+	Meta ListMeta          `json:"meta"`
+}
+
 // Attributes Free-form, stored for the caller and ignored by checks. At most 16 KiB.
 type Attributes = jsontext.Value
 
@@ -658,6 +682,15 @@ type Unavailable = Error
 // UnsupportedMediaType defines model for UnsupportedMediaType.
 type UnsupportedMediaType = Error
 
+// ListApplicationUsersParams defines parameters for ListApplicationUsers.
+type ListApplicationUsersParams struct {
+	// Cursor Opaque; `meta.next_cursor` of the page before.
+	Cursor Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many items a page has at most.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // ListGroupsParams defines parameters for ListGroups.
 type ListGroupsParams struct {
 	// Q Words, all of which are found in slug, name or description; at most 254 bytes.
@@ -818,6 +851,14 @@ type ListUserApplicationsParams struct {
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// EndUserAuthorizationParams defines parameters for EndUserAuthorization.
+type EndUserAuthorizationParams struct {
+	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
+	// the same key gets the first one's response, with `Idempotent-Replayed`.
+	// 1 to 255 visible ASCII characters, such as a UUID.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
 // DisableUserParams defines parameters for DisableUser.
 type DisableUserParams struct {
 	// IdempotencyKey Makes the request safe to send again: for 24 hours, the same request under
@@ -933,6 +974,9 @@ type PatchUserJSONRequestBody = UserPatch
 
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
+	// ListApplicationUsers List the users who have signed in to an application
+	// (GET /api/v1/applications/{application_id}/users)
+	ListApplicationUsers(w http.ResponseWriter, r *http.Request, applicationID ApplicationInPath, params ListApplicationUsersParams)
 	// ListGroups List groups, newest first
 	// (GET /api/v1/groups)
 	ListGroups(w http.ResponseWriter, r *http.Request, params ListGroupsParams)
@@ -993,6 +1037,9 @@ type ServerInterface interface {
 	// ListUserApplications List the applications that a user has signed in to
 	// (GET /api/v1/users/{user_id}/applications)
 	ListUserApplications(w http.ResponseWriter, r *http.Request, userID UserInPath, params ListUserApplicationsParams)
+	// EndUserAuthorization Revoke the access of an application to a user
+	// (DELETE /api/v1/users/{user_id}/applications/{application_id})
+	EndUserAuthorization(w http.ResponseWriter, r *http.Request, userID UserInPath, applicationID ApplicationInPath, params EndUserAuthorizationParams)
 	// DisableUser Keep a user from signing in
 	// (POST /api/v1/users/{user_id}/disable)
 	DisableUser(w http.ResponseWriter, r *http.Request, userID UserInPath, params DisableUserParams)
@@ -1036,6 +1083,61 @@ type ServerInterfaceWrapper struct {
 }
 
 type MiddlewareFunc func(http.Handler) http.Handler
+
+// ListApplicationUsers operation middleware
+func (siw *ServerInterfaceWrapper) ListApplicationUsers(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "application_id" -------------
+	var applicationID ApplicationInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "application_id", mux.Vars(r)["application_id"], &applicationID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "application_id", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListApplicationUsersParams
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListApplicationUsers(w, r, applicationID, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
 
 // ListGroups operation middleware
 func (siw *ServerInterfaceWrapper) ListGroups(w http.ResponseWriter, r *http.Request) {
@@ -2036,6 +2138,65 @@ func (siw *ServerInterfaceWrapper) ListUserApplications(w http.ResponseWriter, r
 	handler.ServeHTTP(w, r)
 }
 
+// EndUserAuthorization operation middleware
+func (siw *ServerInterfaceWrapper) EndUserAuthorization(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "user_id" -------------
+	var userID UserInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "user_id", mux.Vars(r)["user_id"], &userID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "user_id", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "application_id" -------------
+	var applicationID ApplicationInPath
+
+	err = runtime.BindStyledParameterWithOptions("simple", "application_id", mux.Vars(r)["application_id"], &applicationID, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "application_id", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params EndUserAuthorizationParams
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Idempotency-Key" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Idempotency-Key")]; found {
+		var IdempotencyKey IdempotencyKey
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Idempotency-Key", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Idempotency-Key", valueList[0], &IdempotencyKey, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Idempotency-Key", Err: err})
+			return
+		}
+
+		params.IdempotencyKey = IdempotencyKey
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.EndUserAuthorization(w, r, userID, applicationID, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // DisableUser operation middleware
 func (siw *ServerInterfaceWrapper) DisableUser(w http.ResponseWriter, r *http.Request) {
 
@@ -2737,6 +2898,8 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 		ErrorHandlerFunc:   options.ErrorHandlerFunc,
 	}
 
+	r.HandleFunc(options.BaseURL+"/api/v1/applications/{application_id}/users", wrapper.ListApplicationUsers).Methods(http.MethodGet)
+
 	r.HandleFunc(options.BaseURL+"/api/v1/groups", wrapper.ListGroups).Methods(http.MethodGet)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/groups", wrapper.CreateGroup).Methods(http.MethodPost)
@@ -2768,6 +2931,8 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 	r.HandleFunc(options.BaseURL+"/api/v1/users/{user_id}", wrapper.PatchUser).Methods(http.MethodPatch)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/users/{user_id}/applications", wrapper.ListUserApplications).Methods(http.MethodGet)
+
+	r.HandleFunc(options.BaseURL+"/api/v1/users/{user_id}/applications/{application_id}", wrapper.EndUserAuthorization).Methods(http.MethodDelete)
 
 	r.HandleFunc(options.BaseURL+"/api/v1/users/{user_id}/disable", wrapper.DisableUser).Methods(http.MethodPost)
 
@@ -2804,6 +2969,25 @@ func HandlerWithOptions(si ServerInterface, options GorillaServerOptions) http.H
 
 type DeletedResponseHeaders struct {
 	XConsistencyToken string
+}
+
+type ListApplicationUsersRequestObject struct {
+	ApplicationID ApplicationInPath
+	Params        ListApplicationUsersParams
+}
+
+// ListApplicationUsersResponseObject is one of the successful responses.
+type ListApplicationUsersResponseObject interface {
+	VisitListApplicationUsersResponse(w http.ResponseWriter) error
+}
+
+type ListApplicationUsers200JSONResponse struct {
+	Body ApplicationUserList
+}
+
+func (response ListApplicationUsers200JSONResponse) VisitListApplicationUsersResponse(w http.ResponseWriter) error {
+
+	return web.WriteJSON(w, 200, response.Body)
 }
 
 type ListGroupsRequestObject struct {
@@ -3219,6 +3403,26 @@ func (response ListUserApplications200JSONResponse) VisitListUserApplicationsRes
 	return web.WriteJSON(w, 200, response.Body)
 }
 
+type EndUserAuthorizationRequestObject struct {
+	UserID        UserInPath
+	ApplicationID ApplicationInPath
+	Params        EndUserAuthorizationParams
+}
+
+// EndUserAuthorizationResponseObject is one of the successful responses.
+type EndUserAuthorizationResponseObject interface {
+	VisitEndUserAuthorizationResponse(w http.ResponseWriter) error
+}
+
+type EndUserAuthorization204Response struct {
+}
+
+func (response EndUserAuthorization204Response) VisitEndUserAuthorizationResponse(w http.ResponseWriter) error {
+
+	w.WriteHeader(204)
+	return nil
+}
+
 type DisableUserRequestObject struct {
 	UserID UserInPath
 	Params DisableUserParams
@@ -3432,6 +3636,9 @@ func (response EndUserSession204Response) VisitEndUserSessionResponse(w http.Res
 
 // StrictServerInterface has one method per operation.
 type StrictServerInterface interface {
+	// ListApplicationUsers List the users who have signed in to an application
+	// (GET /api/v1/applications/{application_id}/users)
+	ListApplicationUsers(ctx context.Context, request ListApplicationUsersRequestObject) (ListApplicationUsersResponseObject, error)
 	// ListGroups List groups, newest first
 	// (GET /api/v1/groups)
 	ListGroups(ctx context.Context, request ListGroupsRequestObject) (ListGroupsResponseObject, error)
@@ -3492,6 +3699,9 @@ type StrictServerInterface interface {
 	// ListUserApplications List the applications that a user has signed in to
 	// (GET /api/v1/users/{user_id}/applications)
 	ListUserApplications(ctx context.Context, request ListUserApplicationsRequestObject) (ListUserApplicationsResponseObject, error)
+	// EndUserAuthorization Revoke the access of an application to a user
+	// (DELETE /api/v1/users/{user_id}/applications/{application_id})
+	EndUserAuthorization(ctx context.Context, request EndUserAuthorizationRequestObject) (EndUserAuthorizationResponseObject, error)
 	// DisableUser Keep a user from signing in
 	// (POST /api/v1/users/{user_id}/disable)
 	DisableUser(ctx context.Context, request DisableUserRequestObject) (DisableUserResponseObject, error)
@@ -3536,6 +3746,19 @@ type strictHandler struct {
 // NewStrictHandler serves ssi; fail answers the requests that end in an error.
 func NewStrictHandler(ssi StrictServerInterface, fail func(w http.ResponseWriter, r *http.Request, err error)) ServerInterface {
 	return &strictHandler{ssi: ssi, fail: fail}
+}
+
+func (sh *strictHandler) ListApplicationUsers(w http.ResponseWriter, r *http.Request, applicationID ApplicationInPath, params ListApplicationUsersParams) {
+	var request ListApplicationUsersRequestObject
+	request.ApplicationID = applicationID
+	request.Params = params
+	response, err := sh.ssi.ListApplicationUsers(r.Context(), request)
+	if err == nil {
+		err = response.VisitListApplicationUsersResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
 }
 
 func (sh *strictHandler) ListGroups(w http.ResponseWriter, r *http.Request, params ListGroupsParams) {
@@ -3827,6 +4050,20 @@ func (sh *strictHandler) ListUserApplications(w http.ResponseWriter, r *http.Req
 	response, err := sh.ssi.ListUserApplications(r.Context(), request)
 	if err == nil {
 		err = response.VisitListUserApplicationsResponse(w)
+	}
+	if err != nil {
+		sh.fail(w, r, err)
+	}
+}
+
+func (sh *strictHandler) EndUserAuthorization(w http.ResponseWriter, r *http.Request, userID UserInPath, applicationID ApplicationInPath, params EndUserAuthorizationParams) {
+	var request EndUserAuthorizationRequestObject
+	request.UserID = userID
+	request.ApplicationID = applicationID
+	request.Params = params
+	response, err := sh.ssi.EndUserAuthorization(r.Context(), request)
+	if err == nil {
+		err = response.VisitEndUserAuthorizationResponse(w)
 	}
 	if err != nil {
 		sh.fail(w, r, err)

@@ -16,12 +16,14 @@ import (
 	"stonetown/identity/session"
 	"stonetown/internal/geo"
 	"stonetown/oauth/access"
+	"stonetown/oauth/protocol"
 )
 
 // Directory is the part of [identity.Directory] that the operations use.
 type Directory interface {
 	Users(ctx context.Context, tenantID string, f identity.Filter, after *identity.Position, limit int) ([]identity.User, error)
 	User(ctx context.Context, tenantID, userID string) (identity.User, error)
+	UsersByID(ctx context.Context, tenantID string, userIDs []string) (map[string]identity.User, error)
 	Create(ctx context.Context, tenantID string, n identity.NewUser) (identity.User, error)
 	Update(ctx context.Context, tenantID, userID string, change func(*identity.User)) (identity.User, error)
 	Disable(ctx context.Context, tenantID, userID, commitID string) (identity.User, error)
@@ -43,6 +45,8 @@ type Directory interface {
 // Authorizations is the part of [access.Store] that the operations use.
 type Authorizations interface {
 	Authorizations(ctx context.Context, tenantID, userID string) ([]access.Authorization, error)
+	Users(ctx context.Context, tenantID, applicationID, after string, limit int) ([]access.AuthorizedUser, error)
+	EndAuthorization(ctx context.Context, tenant protocol.Tenant, userID, applicationID string) error
 }
 
 // Access is the part of [stonetown/identity/authn.Service] that the operations use: how users sign in.
@@ -63,7 +67,7 @@ type Handlers struct {
 	Directory Directory
 	Access    Access
 	Importer  Importer
-	// Authorizations are the applications that users have signed in to.
+	// Authorizations has the applications that users have signed in to.
 	Authorizations Authorizations
 	Cursors        *web.Cursors
 	// GeoIP locates the addresses of sessions.

@@ -4,11 +4,8 @@ import (
 	"context"
 	"time"
 
-	"stonetown/api/profile"
-
 	"stonetown/api/web"
 	"stonetown/identity"
-	"stonetown/oauth/access"
 )
 
 // inlineGroups is the number of groups in the representation of a user.
@@ -174,23 +171,6 @@ func (h *Handlers) read(ctx context.Context, info *web.RequestInfo, u identity.U
 	}
 	used, err := h.Authorizations.Authorizations(ctx, info.Tenant.ID, u.ID)
 	return UserRead{Data: detail(u, groups, factors, identities, used), Meta: Meta{RequestID: info.RequestID}}, err
-}
-
-// ListUserApplications lists the applications that a user has signed in to.
-func (h *Handlers) ListUserApplications(ctx context.Context, request ListUserApplicationsRequestObject) (ListUserApplicationsResponseObject, error) {
-	info := web.InfoOf(ctx)
-	if _, err := h.Directory.User(ctx, info.Tenant.ID, request.UserID); err != nil {
-		return nil, err
-	}
-	all, err := h.Authorizations.Authorizations(ctx, info.Tenant.ID, request.UserID)
-	if err != nil {
-		return nil, err
-	}
-	page, limit, next, err := web.Page(h.Cursors, info.Tenant.ID, []string{"listUserApplications", request.UserID}, request.Params.Limit, request.Params.Cursor, all, func(z access.Authorization) string { return z.Application.ID })
-	if err != nil {
-		return nil, err
-	}
-	return ListUserApplications200JSONResponse{Body: AuthorizationList{Data: profile.Authorizations(page), Meta: ListMeta{RequestID: info.RequestID, Limit: limit, NextCursor: next}}}, nil
 }
 
 // ListUserGroups lists the groups of a user.

@@ -106,6 +106,46 @@ func (s *Store) Authorizations(ctx context.Context, tenantID, userID string) (li
 	return list, nil
 }
 
+// AuthorizedUser is a user who has signed in to an application.
+type AuthorizedUser struct {
+	UserID    string
+	Consent             // none for first-party applications
+	CreatedAt time.Time // UTC, as the other time
+	UsedAt    time.Time // when the user last got a code for it
+}
+
+const selectUsers = `
+	SELECT user_id, scopes, claims, created_at, used_at FROM authorizations
+	WHERE tenant_id = $1 AND client_id = $2 AND user_id > $3 ORDER BY user_id LIMIT $4`
+
+// Users lists the users who have signed in to an application, by id, after one of them. It fails with
+// [client.ErrNotFound].
+func (s *Store) Users(ctx context.Context, tenantID, applicationID, after string, limit int) (list []AuthorizedUser, err error) {
+	app, err := client.SelectByID(ctx, s.db, tenantID, applicationID)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.db.Query(ctx, selectUsers, tenantID, app.ClientID, after, int64(limit))
+	if err != nil {
+		return nil, fmt.Errorf("list users of application: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var u AuthorizedUser
+		var scopes, claims string
+		var created, used int64
+		if err := rows.Scan(&u.UserID, &scopes, &claims, &created, &used); err != nil {
+			return nil, fmt.Errorf("list users of application: %w", err)
+		}
+		u.Consent, u.CreatedAt, u.UsedAt = Consent{strings.Fields(scopes), strings.Fields(claims)}, sqldb.Instant(created), sqldb.Instant(used)
+		list = append(list, u)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("list users of application: %w", err)
+	}
+	return list, nil
+}
+
 // EndAuthorization revokes the access of an application to a user, and deletes the consent. It
 // fails with [client.ErrNotFound] or [ErrNoAuthorization].
 func (s *Store) EndAuthorization(ctx context.Context, tenant protocol.Tenant, userID, applicationID string) error {

@@ -1,8 +1,9 @@
 package access
 
-// The statements about sign-ins to service providers.
+// Statements that are planned in tests.
 const (
 	SelectSignIn       = selectSignIn
 	SelectSignIns      = selectSignIns
 	SelectParticipants = selectParticipants
+	SelectUsers        = selectUsers
 )

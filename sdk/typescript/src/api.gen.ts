@@ -2521,6 +2521,64 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/users/{user_id}/applications/{application_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The user's id.
+                 * @example usr_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                user_id: components["parameters"]["UserInPath"];
+                /**
+                 * @description The application's id.
+                 * @example app_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                application_id: components["parameters"]["ApplicationInPath"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Revoke the access of an application to a user
+         * @description Its tokens for the user are refused at once, and it has to ask the user again.
+         */
+        delete: operations["endUserAuthorization"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/applications/{application_id}/users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The application's id.
+                 * @example app_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                application_id: components["parameters"]["ApplicationInPath"];
+            };
+            cookie?: never;
+        };
+        /**
+         * List the users who have signed in to an application
+         * @description `scopes` and `claims` are what a user has agreed to; none for a first-party application, which
+         *     does not ask.
+         */
+        get: operations["listApplicationUsers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/users/{user_id}/sessions": {
         parameters: {
             query?: never;
@@ -16022,6 +16080,21 @@ export interface components {
             created_at: components["schemas"]["Timestamp"];
             last_authorized_at: components["schemas"]["Timestamp"];
         };
+        ApplicationUserList: {
+            data: components["schemas"]["ApplicationUser"][];
+            meta: components["schemas"]["ListMeta"];
+        };
+        ApplicationUser: {
+            user_id: string;
+            email: string;
+            name: string | null;
+            /** @description What the user has let the application have. */
+            scopes: string[];
+            /** @description The claims that the user has let it have beside those of the scopes. */
+            claims: string[];
+            created_at: components["schemas"]["Timestamp"];
+            last_authorized_at: components["schemas"]["Timestamp"];
+        };
         /**
          * @description With the scope `profile`: `name`, `given_name`, `family_name`, `picture`, `locale` and
          *     `updated_at`, and of the user's attributes those of the names `middle_name`, `nickname`,
@@ -28024,6 +28097,87 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AuthorizationList"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            410: components["responses"]["Gone"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    endUserAuthorization: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Makes the request safe to send again: for 24 hours, the same request under
+                 *     the same key gets the first one's response, with `Idempotent-Replayed`.
+                 *     1 to 255 visible ASCII characters, such as a UUID.
+                 * @example 7e0f2f3a-6a4e-4c0e-9d3e-3f6d1c2b5a90
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path: {
+                /**
+                 * @description The user's id.
+                 * @example usr_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                user_id: components["parameters"]["UserInPath"];
+                /**
+                 * @description The application's id.
+                 * @example app_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                application_id: components["parameters"]["ApplicationInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: components["responses"]["Done"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            410: components["responses"]["Gone"];
+            422: components["responses"]["KeyReused"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    listApplicationUsers: {
+        parameters: {
+            query?: {
+                /** @description Opaque; `meta.next_cursor` of the page before. */
+                cursor?: components["parameters"]["Cursor"];
+                /** @description How many items a page has at most. */
+                limit?: components["parameters"]["Limit"];
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The application's id.
+                 * @example app_k3q7v2m5x4r6t2w7a2c3d4e5f6
+                 */
+                application_id: components["parameters"]["ApplicationInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of them, by id. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApplicationUserList"];
                 };
             };
             400: components["responses"]["BadRequest"];
