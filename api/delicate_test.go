@@ -99,7 +99,7 @@ func delicateForms(t *testing.T, w *world, c *client) {
 
 	// These forms ask, and no others.
 	ask := strings.Fields(`
-		users/imports/upload groups/{} model/apply
+		users/imports/upload users/new users/{}/edit users/{}/delete users/{}/reset-factors users/{}/factors/{}/remove groups/{} model/apply
 		applications/new applications/{}/edit applications/{}/rotate-secret applications/{}/delete applications/{}/claims/save
 		webhooks/new webhooks/{}/edit webhooks/{}/rotate-secret webhooks/{}/delete
 		incidents/{}/notify

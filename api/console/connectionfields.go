@@ -1,5 +1,7 @@
 package console
 
+import "slices"
+
 // connectionKinds are the kinds of connections, with a description.
 var connectionKinds = []choice{
 	{"social.google", "Google", "Accounts of Google and Google Workspace."},
@@ -53,7 +55,7 @@ var newConnectionFields = append([]section{{"Address", []field{
 
 // secretFields are the names of fields whose values are never shown.
 var secretFields = func() (names []string) {
-	for _, s := range connectionFields {
+	for _, s := range slices.Concat(connectionFields, newUserFields) {
 		for _, f := range s.Fields {
 			if f.Kind == asSecret || f.Kind == asSecretArea {
 				names = append(names, f.Name)

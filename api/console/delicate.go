@@ -35,8 +35,15 @@ const (
 
 // delicate are the delicate forms, by the path that they are sent to.
 var delicate = map[string]care{
-	// They give scopes, or access as another user.
-	importAction:               atSend,
+	// They give access as another user, delete an account, or take what protects it.
+	importAction:                                        atSend,
+	usersPage + "/new":                                  atForm,
+	usersPage + "/{user_id}/edit":                       atForm,
+	usersPage + "/{user_id}/delete":                     atForm,
+	usersPage + "/{user_id}/reset-factors":              atForm,
+	usersPage + "/{user_id}/factors/{factor_id}/remove": atForm,
+
+	// They give scopes.
 	groupsPage + "/{group_id}": atSend,
 
 	// They change who may do what.
@@ -103,6 +110,9 @@ var delicate = map[string]care{
 // decides.
 var ordinary = map[string]bool{
 	// They take access away, or give back what a person had.
+	usersPage + "/{user_id}/reset-password":                       true, // the link goes to the user
+	usersPage + "/{user_id}/sign-out":                             true,
+	usersPage + "/{user_id}/sessions/{session_id}/end":            true,
 	usersPage + "/{user_id}/disable":                              true,
 	usersPage + "/{user_id}/enable":                               true,
 	groupsPage + "/{group_id}/remove":                             true,

@@ -53,7 +53,7 @@ func users(v *visit) error {
 	if err != nil {
 		return err
 	}
-	data["Users"] = a.Data
+	data["Users"], data["Write"] = a.Data, v.may(usersWrite)
 	return v.show("users.html", title, data)
 }
 

@@ -398,6 +398,13 @@ func faultOf(e *inprocess.Error, renamed ...string) *fault {
 var notices = map[string]string{
 	"disabled":       "User disabled, and signed out everywhere.",
 	"enabled":        "User enabled.",
+	"user-created":   "User created.",
+	"user-deleted":   "User deleted.",
+	"reset-sent":     "A link to a new password is on its way to the user.",
+	"signed-out":     "Signed out everywhere.",
+	"session-ended":  "Session ended.",
+	"factors-reset":  "Factors removed, and signed out everywhere.",
+	"factor-removed": "Factor removed.",
 	"access-revoked": "Access revoked.",
 	"added":          "Added.",
 	"existed":        "The user was a member before.",

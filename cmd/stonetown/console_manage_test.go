@@ -26,6 +26,42 @@ func (b inspector) value(name string) string {
 	return ask(b.browser, chromedp.Evaluate[string](fmt.Sprintf(`document.querySelector('main [name=%q]:not([type=hidden])').value`, name)))
 }
 
+// manageUsers creates, changes and deletes a user in the console.
+func manageUsers(b inspector, server *running, c credentials) {
+	b.Helper()
+	b.open("/console/users")
+	b.press("New user")
+	b.at("/console/users/new", "New user")
+	b.put("email", "carl@example.com", "name", "Carl", "password", "short")
+	b.send("Create")
+	b.refused("password")
+	b.at("/console/users/new", "New user")
+	if b.value("name") != "Carl" || b.value("password") != "" {
+		b.Errorf("the form has forgotten what was typed, or kept the password: %q, %q", b.value("name"), b.value("password"))
+	}
+	b.put("password", "a long secret of carl")
+	b.send("Create")
+	b.says("User created.")
+	page := strings.TrimPrefix(strings.TrimSuffix(ask(b.browser, chromedp.Location()), "?done=user-created"), b.base)
+	b.at(page, "carl@example.com")
+	b.press("Edit")
+	b.at(page+"/edit", "Edit carl@example.com")
+	b.put("attributes", `{"team": "ops"}`, "email_verified", "yes")
+	b.send("Save")
+	b.says("Saved.")
+	u := server.call(b.T, c, "GET", "users/"+strings.TrimPrefix(page, "/console/users/"), "", 200)
+	if u["email_verified"] != true || u["name"] != "Carl" || u["attributes"].(map[string]any)["team"] != "ops" || u["password_set"] != true {
+		b.Errorf("the user is %v", u)
+	}
+	b.send("Send a link to a new password")
+	b.says("on its way to the user")
+	b.press("Delete")
+	b.at(page+"/delete", "Delete carl@example.com?")
+	b.send("Delete")
+	b.says("User deleted.")
+	b.at("/console/users", "Users")
+}
+
 // manageApplications creates, changes and deletes applications in the console.
 func manageApplications(b inspector, server *running, c credentials) {
 	b.Helper()

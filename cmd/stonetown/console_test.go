@@ -213,6 +213,7 @@ func TestConsole(t *testing.T) {
 		b.says("User enabled.")
 		b.open("/console/users/usr_none")
 		b.at("/console/users/usr_none", "Not found")
+		manageUsers(b, server, c)
 	})
 
 	t.Run("Groups", func(t *testing.T) {
