@@ -113,9 +113,9 @@ func editUser(v *visit) error {
 	return v.change(f, title, v.userPath(), u, userCodes, v.userPage())
 }
 
-// confirmUser asks for a confirmation of what a call does with the account of the page. page is the path
-// below that of the user.
-func (v *visit) confirmUser(verb, text, page string, c call) error {
+// confirmUser asks for a confirmation of what a call does with the account of the page. question ends
+// with the address, and page is the path below that of the user.
+func (v *visit) confirmUser(question, button, text, page string, c call) error {
 	if err := v.require(usersWrite); err != nil {
 		return err
 	}
@@ -126,13 +126,13 @@ func (v *visit) confirmUser(verb, text, page string, c call) error {
 	u, _ := a.Data.(object)
 	email, _ := u["email"].(string)
 	v.calls = append(v.calls, c)
-	return v.show("confirm.html", verb+" "+email+"?", object{
-		"Text": text, "Button": verb, "Action": v.userPage() + page, "Cancel": v.userPage(), "Fields": object{},
+	return v.show("confirm.html", question+" "+email+"?", object{
+		"Text": text, "Button": button, "Action": v.userPage() + page, "Cancel": v.userPage(), "Fields": object{},
 	})
 }
 
 func deleteUserForm(v *visit) error {
-	return v.confirmUser("Delete", "The account is deleted for good, with its sessions, factors, consents and memberships, and with all relations that name the user.", "/delete", call{http.MethodDelete, v.userPath(), nil})
+	return v.confirmUser("Delete", "Delete", "The account is deleted for good, with its sessions, factors, consents and memberships, and with all relations that name the user.", "/delete", call{http.MethodDelete, v.userPath(), nil})
 }
 
 func deleteUser(v *visit) error {
@@ -149,7 +149,7 @@ func sendReset(v *visit) error {
 }
 
 func endSessionsForm(v *visit) error {
-	return v.confirmUser("Sign out", "All sessions of the user end at once, and with them the tokens that were issued in them.", "/sign-out", call{http.MethodDelete, v.userPath() + "/sessions", nil})
+	return v.confirmUser("Sign out", "Sign out", "All sessions of the user end at once, and with them the tokens that were issued in them.", "/sign-out", call{http.MethodDelete, v.userPath() + "/sessions", nil})
 }
 
 func endSessions(v *visit) error {
@@ -170,7 +170,7 @@ func endSession(v *visit) error {
 }
 
 func resetFactorsForm(v *visit) error {
-	return v.confirmUser("Reset the factors of", "All second factors and passkeys are removed, all sessions end, and the user must add a factor at the next sign-in.", "/reset-factors", call{http.MethodPost, v.userPath() + "/force-mfa-reset", nil})
+	return v.confirmUser("Remove all factors of", "Remove all", "All second factors and passkeys are removed, all sessions end, and the user must add a factor at the next sign-in.", "/reset-factors", call{http.MethodPost, v.userPath() + "/force-mfa-reset", nil})
 }
 
 func resetFactors(v *visit) error {
@@ -178,7 +178,7 @@ func resetFactors(v *visit) error {
 }
 
 func removeFactorForm(v *visit) error {
-	return v.confirmUser("Remove a factor of", "The user cannot sign in with this factor any more.", "/factors/"+url.PathEscape(v.variable("factor_id"))+"/remove", call{http.MethodDelete, v.factorPath(), nil})
+	return v.confirmUser("Remove a factor of", "Remove", "The user cannot sign in with this factor any more.", "/factors/"+url.PathEscape(v.variable("factor_id"))+"/remove", call{http.MethodDelete, v.factorPath(), nil})
 }
 
 // factorPath returns the path of the operation on the factor of a page.
