@@ -36,8 +36,14 @@ const (
 // delicate are the delicate forms, by the path that they are sent to.
 var delicate = map[string]care{
 	// They give scopes, or access as another user.
-	importAction:               atSend,
-	groupsPage + "/{group_id}": atSend,
+	importAction:                      atSend,
+	groupsPage + "/{group_id}":        atSend,
+	groupsPage + "/new":               atForm,
+	groupsPage + "/{group_id}/edit":   atForm,
+	groupsPage + "/{group_id}/delete": atForm,
+	scopesPage + "/new":               atForm,
+	scopesPage + "/{name}/edit":       atForm,
+	scopesPage + "/{name}/delete":     atForm,
 
 	// They change who may do what.
 	applyPage: atSend,
