@@ -60,6 +60,8 @@ func consoleIsClosed(t *testing.T, w *world, c *client) {
 		"/console/users/" + ann: 200, "/console/users/" + ann + "/disable": 200, "/console/users/" + url.PathEscape(xss): 404, "/console/users/..%2Fgroups": 404,
 		"/console/groups": 200, "/console/groups/" + group: 200, "/console/groups/" + group + "?user=" + url.QueryEscape(xss): 200,
 		"/console/groups/" + group + "/remove?user=" + ann: 200, "/console/groups/" + group + "/remove?user=" + url.QueryEscape(xss): 404, "/console/groups/" + url.PathEscape(xss): 404,
+		"/console/groups/new": 200, "/console/groups/" + group + "/edit": 200, "/console/groups/" + group + "/delete": 200, "/console/groups/" + url.PathEscape(xss) + "/edit": 404, "/console/groups/" + url.PathEscape(xss) + "/delete": 404,
+		"/console/security/scopes": 200, "/console/security/scopes?cursor=" + url.QueryEscape(xss): 400, "/console/security/scopes/new": 200, "/console/security/scopes/" + url.PathEscape(xss) + "/edit": 404, "/console/security/scopes/" + url.PathEscape(xss) + "/delete": 404,
 		"/console/applications": 200, "/console/applications?type=" + url.QueryEscape(xss): 400, "/console/applications?q=" + url.QueryEscape(xss): 200, "/console/applications/" + app: 200,
 		"/console/applications/" + app + "/disable": 200, "/console/applications/" + url.PathEscape(xss): 404,
 		"/console/applications/new": 200, "/console/applications/new?type=" + url.QueryEscape(xss): 200, "/console/applications/new?type=saml": 200, "/console/applications/" + app + "/edit": 200, "/console/applications/" + app + "/rotate-secret": 200,

@@ -148,6 +148,9 @@ func (h *Handlers) Routes(wrap wrap) (map[string]map[string]http.Handler, error)
 		groupsPage:                        {"GET": groups},
 		groupsPage + "/{group_id}":        {"GET": group, "POST": addMember},
 		groupsPage + "/{group_id}/remove": {"GET": removeMemberForm, "POST": removeMember},
+		groupsPage + "/new":               {"GET": newGroupForm, "POST": createGroup},
+		groupsPage + "/{group_id}/edit":   {"GET": editGroupForm, "POST": editGroup},
+		groupsPage + "/{group_id}/delete": {"GET": deleteGroupForm, "POST": deleteGroup},
 		accessPage:                        {"GET": ask},
 		subjectsPage:                      {"GET": listSubjects},
 		resourcesPage:                     {"GET": listResources},
@@ -268,6 +271,10 @@ func (h *Handlers) Routes(wrap wrap) (map[string]map[string]http.Handler, error)
 		issuersPage + "/{issuer_id}/disable": {"GET": disableIssuerForm, "POST": disableIssuer},
 		issuersPage + "/{issuer_id}/enable":  {"GET": issuer, "POST": enableIssuer},
 		issuersPage + "/{issuer_id}/delete":  {"GET": deleteIssuerForm, "POST": deleteIssuer},
+		scopesPage:                           {"GET": listScopes},
+		scopesPage + "/new":                  {"GET": newScopeForm, "POST": createScope},
+		scopesPage + "/{name}/edit":          {"GET": editScopeForm, "POST": editScope},
+		scopesPage + "/{name}/delete":        {"GET": deleteScopeForm, "POST": deleteScope},
 	})
 	if err == nil {
 		err = h.add(routes, wrap, anyone, map[string]map[string]page{EnterPage: {"GET": enterForm, "POST": enterConsole}})

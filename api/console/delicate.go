@@ -44,7 +44,13 @@ var delicate = map[string]care{
 	usersPage + "/{user_id}/factors/{factor_id}/remove": atForm,
 
 	// They give scopes.
-	groupsPage + "/{group_id}": atSend,
+	groupsPage + "/{group_id}":        atSend,
+	groupsPage + "/new":               atForm,
+	groupsPage + "/{group_id}/edit":   atForm,
+	groupsPage + "/{group_id}/delete": atForm,
+	scopesPage + "/new":               atForm,
+	scopesPage + "/{name}/edit":       atForm,
+	scopesPage + "/{name}/delete":     atForm,
 
 	// They change who may do what.
 	applyPage: atSend,

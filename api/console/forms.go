@@ -42,6 +42,7 @@ type field struct {
 	Options  []string
 	Own      bool // the options are names that the tenant chose
 	Required bool
+	Blank    bool   // empty is the empty string, not null
 	of       string // the types of resources that have the member, separated by spaces; empty: all
 }
 
@@ -161,13 +162,13 @@ func (v *visit) change(f *form, title, path string, now object, codes map[string
 	return nil
 }
 
-// submit sends a new resource, or what a form says about one, to an operation, once. done is false if
-// the form was shown again, with what is wrong.
-func (v *visit) submit(f *form, title, text, path string) (answer object, done bool, err error) {
+// submit sends a new resource, or what a form says about one, to an operation, once. codes are as for
+// [form.refused]. done is false if the form was shown again, with what is wrong.
+func (v *visit) submit(f *form, title, text, path string, codes map[string]string) (answer object, done bool, err error) {
 	body, wrong := v.body(f, object{})
 	if wrong == nil {
 		a, err := v.once(http.MethodPost, path, body)
-		if wrong = f.refused(err, nil); wrong == nil {
+		if wrong = f.refused(err, codes); wrong == nil {
 			answer, _ = a.Data.(object)
 			return answer, err == nil, err
 		}
@@ -319,6 +320,8 @@ func (f field) read(values []string) (any, *fault) {
 	switch {
 	case text == "" && f.Required:
 		return nil, invalid(f.Name, f.Label+" is required.")
+	case text == "" && f.Blank:
+		return "", nil
 	case text == "":
 		return nil, nil
 	case f.Kind == asNumber:

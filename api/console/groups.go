@@ -14,7 +14,7 @@ const groupsPage = "/console/groups"
 func groups(v *visit) error {
 	const title = "Groups"
 	q := v.form("q")
-	data := object{"Q": q}
+	data := object{"Q": q, "Write": v.may("groups:write")}
 	a, err := v.read(http.MethodGet, query("/api/v1/groups", "q", q, "cursor", v.form("cursor")), nil)
 	v.paged(data, a.Meta, groupsPage, "q", q)
 	if e, ok := errors.AsType[*inprocess.Error](err); ok && e.Status == http.StatusBadRequest {

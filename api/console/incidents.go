@@ -124,7 +124,7 @@ func (v *visit) sendForm(f *form, title, text, path string, to func(answer objec
 	if err := v.require(incidentsWrite); err != nil {
 		return err
 	}
-	answer, done, err := v.submit(f, title, text, path)
+	answer, done, err := v.submit(f, title, text, path, nil)
 	if !done {
 		return err
 	}

@@ -47,7 +47,7 @@ func createInvitation(v *visit) error {
 	if err := v.require(manageMembers); err != nil {
 		return err
 	}
-	_, done, err := v.submit(v.newInvitation(), newInvitationTitle, aboutInvitations, v.organizationPath()+"/invitations")
+	_, done, err := v.submit(v.newInvitation(), newInvitationTitle, aboutInvitations, v.organizationPath()+"/invitations", nil)
 	if done {
 		v.redirect(v.organizationPage() + "/invitations?done=invited")
 	}

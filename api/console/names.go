@@ -24,6 +24,9 @@ var names = map[string]string{
 	"low": "Low", "medium": "Medium", "high": "High", "critical": "Critical",
 	"viewer": "Viewer", "operator": "Operator", "admin": "Admin", "owner": "Owner",
 
+	// Ways to a scope.
+	"self": "Every user", "group": "Members of groups",
+
 	// Threat feeds and sign-in flows.
 	"log": "Record an event", "refuse": "Record and refuse", "address": "IP addresses", "mail_domain": "Mail domains",
 	"sign_in": "Sign-in", "sign_up": "Sign-up", "deny": "Deny", "require_factor": "Require a second factor",

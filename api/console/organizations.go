@@ -48,7 +48,7 @@ func newOrganizationForm(v *visit) error {
 }
 
 func createOrganization(v *visit) error {
-	created, done, err := v.submit(newOrganization(), newOrganizationTitle, aboutNewOrganization, "/api/v1/organizations")
+	created, done, err := v.submit(newOrganization(), newOrganizationTitle, aboutNewOrganization, "/api/v1/organizations", nil)
 	if !done {
 		return err
 	}

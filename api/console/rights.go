@@ -19,10 +19,10 @@ type area struct {
 // areas are all of them, in the order of the navigation.
 var areas = []area{
 	{"Users", usersPage, "Find users, see their sessions and second factors, disable and enable them.", "users:read"},
-	{"Groups", groupsPage, "See groups and their scopes, and change who is a member.", "groups:read"},
+	{"Groups", groupsPage, "Create groups, change their scopes, and change who is a member.", "groups:read"},
 	{"Applications", applicationsPage, "Create applications, change what they get, give them new secrets, and preview their claims.", "applications:read"},
 	{"Connections", connectionsPage, "Connect identity providers, test them, and see what their claims become.", "federation:read"},
-	{"Security", securityPage, "Set the rules for passwords, sign-in, sessions and tokens, replace keys and certificates, compare sign-ins with threat feeds, and trust issuers of workloads.", "settings:read applications:read"},
+	{"Security", securityPage, "Set the rules for passwords, sign-in, sessions and tokens, replace keys and certificates, compare sign-ins with threat feeds, define scopes, and trust issuers of workloads.", "settings:read applications:read"},
 	{"Sign-in flow", flowPage, "Add steps to sign-ups and sign-ins: conditions, demands, and services of yours that decide.", "settings:read"},
 	{"Branding", brandingPage, "Set the name, logo, colours, links and languages of pages and mails, and the texts of mails.", "settings:read"},
 	{"Access", accessPage, "Ask whether a subject may do something to a resource, and see why.", "resources:read"},

@@ -29,6 +29,8 @@ const (
 
 // furtherPages are pages below areas that are found by their names.
 var furtherPages = []area{
+	{"New group", groupsPage + "/new", "Give scopes to a set of users.", "groups:write"},
+	{"New scope", scopesPage + "/new", "Define a right that tokens carry.", "applications:write"},
 	{"New application", applicationsPage + "/new", "Create an OAuth client.", "applications:write"},
 	{"New connection", connectionsPage + "/new", "Connect an identity provider.", "federation:write"},
 	{"New subscription", webhooksPage + "/new", "Send events to a receiver.", "webhooks:write"},

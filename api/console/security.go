@@ -8,6 +8,7 @@ var securityAreas = []area{
 	{"Signing keys", keysPage, "The keys that tokens are signed with, and their replacement.", "settings:read"},
 	{"SAML certificates", certificatesPage, "The certificates that SAML messages are signed with, and their replacement.", "settings:read"},
 	{"Threat feeds", threatsPage, "Lists of addresses and mail domains from which sign-ins and sign-ups are recorded or refused.", "settings:read"},
+	{"Scopes", scopesPage, "The rights that tokens carry: those that are built in, and those that you define for your services.", "applications:read"},
 	{"Trusted issuers", issuersPage, "Platforms such as Kubernetes and GitHub Actions whose workloads get tokens of applications.", "applications:read"},
 }
 

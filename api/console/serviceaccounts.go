@@ -41,7 +41,7 @@ func createServiceAccount(v *visit) error {
 	if err := v.require(manageMembers); err != nil {
 		return err
 	}
-	created, done, err := v.submit(v.newServiceAccount(), newServiceAccountTitle, "", v.organizationPath()+"/service-accounts")
+	created, done, err := v.submit(v.newServiceAccount(), newServiceAccountTitle, "", v.organizationPath()+"/service-accounts", nil)
 	if !done {
 		return err
 	}

@@ -58,7 +58,7 @@ func createTenant(v *visit) error {
 	if err := v.require(createTenantPermission); err != nil {
 		return err
 	}
-	created, done, err := v.submit(v.newTenant(), newTenantTitle, "", v.organizationPath()+"/tenants")
+	created, done, err := v.submit(v.newTenant(), newTenantTitle, "", v.organizationPath()+"/tenants", nil)
 	if !done {
 		return err
 	}
@@ -147,7 +147,7 @@ func suspendTenant(v *visit) error {
 	if err != nil {
 		return err
 	}
-	_, done, err := v.submit(v.suspendForm(), titleOf("Suspend ", t)+"?", aboutSuspending, v.tenantPath()+"/suspend")
+	_, done, err := v.submit(v.suspendForm(), titleOf("Suspend ", t)+"?", aboutSuspending, v.tenantPath()+"/suspend", nil)
 	if done {
 		v.redirect(v.tenantPage() + "?done=suspended")
 	}
@@ -223,7 +223,7 @@ func decommissionTenant(v *visit) error {
 	if err != nil {
 		return err
 	}
-	_, done, err := v.submit(v.decommissionForm(t), titleOf("Decommission ", t)+"?", aboutDecommissioning, v.tenantPath()+"/decommission")
+	_, done, err := v.submit(v.decommissionForm(t), titleOf("Decommission ", t)+"?", aboutDecommissioning, v.tenantPath()+"/decommission", nil)
 	if done {
 		v.redirect(v.tenantPage() + "?done=decommissioned")
 	}

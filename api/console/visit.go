@@ -411,6 +411,11 @@ var notices = map[string]string{
 	"removed":        "Removed.",
 	"model":          "Model changed.",
 
+	"group-created": "Group created.",
+	"group-deleted": "Group deleted.",
+	"scope-created": "Scope created.",
+	"scope-deleted": "Scope deleted.",
+
 	"app-disabled": "Application disabled.",
 	"app-enabled":  "Application enabled.",
 	"app-created":  "Application created.",

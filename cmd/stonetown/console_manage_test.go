@@ -791,3 +791,74 @@ func editGraph(b inspector, server *running, c credentials) {
 		b.Errorf("the type has %s", got)
 	}
 }
+
+// manageGroups creates, changes and deletes a scope and a group that has it.
+func manageGroups(b inspector, server *running, c credentials) {
+	b.Helper()
+	const scopes, hostile = "/console/security/scopes", "</textarea><b>Hostile"
+	b.open("/console/security")
+	b.press("Scopes")
+	b.at(scopes, "Scopes")
+	b.curl(server.token(c))
+	b.press("New scope")
+	b.at(scopes+"/new", "New scope")
+	b.put("name", "notes read", "description", hostile)
+	b.send("Create")
+	b.refused("name")
+	b.at(scopes+"/new", "New scope")
+	b.put("name", "notes/read")
+	b.send("Create")
+	b.says("Scope created.")
+	b.at(scopes, "Scopes")
+	b.do(chromedp.Click(chromedp.CSS(`a[aria-label="Edit notes/read"]`)))
+	b.at(scopes+"/notes%2Fread/edit", "Edit notes/read")
+	if got := b.value("description"); got != hostile {
+		b.Errorf("the description is %q", got)
+	}
+	b.put("description", "")
+	b.send("Save")
+	b.says("Saved.")
+
+	b.open("/console/groups")
+	b.press("New group")
+	b.at("/console/groups/new", "New group")
+	b.put("name", hostile, "slug", "Writers", "description", hostile)
+	b.do(chromedp.Click(chromedp.CSS(`[name=scopes][value="notes/read"]`)))
+	b.send("Create")
+	b.refused("slug")
+	b.at("/console/groups/new", "New group")
+	b.put("slug", "writers")
+	b.send("Create")
+	b.says("Group created.")
+	page := strings.TrimPrefix(strings.Split(ask(b.browser, chromedp.Location()), "?")[0], b.base)
+	id := strings.TrimPrefix(page, "/console/groups/")
+	b.at(page, hostile)
+	if g := server.call(b.T, c, "GET", "groups/"+id, "", 200); fmt.Sprint(g["name"], g["scopes"]) != hostile+"[notes/read]" {
+		b.Errorf("created: %v", g)
+	}
+	b.press("Edit")
+	b.at(page+"/edit", "Edit "+hostile)
+	b.put("name", "Writers")
+	b.do(chromedp.Click(chromedp.CSS(`[name=scopes][value="resources:read"]`)))
+	b.send("Save")
+	b.says("Saved.")
+	if g := server.call(b.T, c, "GET", "groups/"+id, "", 200); fmt.Sprint(g["name"], g["scopes"]) != "Writers[notes/read resources:read]" {
+		b.Errorf("saved: %v", g)
+	}
+	b.open(scopes)
+	b.do(chromedp.Click(chromedp.CSS(`a[aria-label="Delete notes/read"]`)))
+	b.at(scopes+"/notes%2Fread/delete", "Delete notes/read?")
+	b.press("Delete")
+	b.says("Scope is in use by a group or an application.")
+	b.at(scopes+"/notes%2Fread/delete", "Delete notes/read?")
+	b.open(page)
+	b.press("Delete")
+	b.at(page+"/delete", "Delete Writers?")
+	b.says("It has no members. All relations that name the group are deleted")
+	b.press("Delete")
+	b.says("Group deleted.")
+	b.open(scopes + "/notes%2Fread/delete")
+	b.press("Delete")
+	b.says("Scope deleted.")
+	server.call(b.T, c, "GET", "groups/"+id, "", 404)
+}
