@@ -18,11 +18,29 @@ const (
 	slice = 100 * time.Millisecond
 )
 
-// lowerPriority makes the goroutine run on a thread of its own, with low priority. Linux has a
-// priority for each thread (see sched_setattr(2)). A thread that cannot have a lower one is used as
-// it is.
-func lowerPriority() {
+// withLowPriority does work on a thread of its own, with low priority. Linux has a priority for each
+// thread (see sched_setattr(2)). A thread that cannot have a lower one is used as it is.
+func withLowPriority(work func()) {
 	runtime.LockOSThread()
+	if unix.Gettid() != unix.Getpid() {
+		lowerPriority()
+		work()
+		return
+	}
+	// A signal to the process is for the main thread first, and must not wait until that has its turn.
+	// While it is locked here, the other goroutine is on another thread.
+	locked := make(chan struct{})
+	go func() {
+		runtime.LockOSThread()
+		close(locked)
+		lowerPriority()
+		work()
+	}()
+	<-locked
+	runtime.UnlockOSThread()
+}
+
+func lowerPriority() {
 	a, err := unix.SchedGetAttr(0, 0)
 	if err != nil {
 		return

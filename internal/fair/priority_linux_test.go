@@ -35,3 +35,20 @@ func priority(t *testing.T) unix.SchedAttr {
 	}
 	return *a
 }
+
+// Signals to the process are for its main thread, which keeps its priority.
+func TestMainThreadKeepsItsPriority(t *testing.T) {
+	for range 50 {
+		seen := make(chan int)
+		th := NewThreads(4, t.Context().Done())
+		th.begin()
+		for range 4 {
+			th.jobs <- func() { seen <- unix.Gettid() }
+		}
+		for range 4 {
+			if id := <-seen; id == unix.Getpid() {
+				t.Fatal("heavy work is on the main thread")
+			}
+		}
+	}
+}

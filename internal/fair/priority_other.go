@@ -2,5 +2,5 @@
 
 package fair
 
-// lowerPriority does nothing: threads have no priorities of their own.
-func lowerPriority() {}
+// withLowPriority does work as it is: threads have no priorities of their own.
+func withLowPriority(work func()) { work() }

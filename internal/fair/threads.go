@@ -41,8 +41,7 @@ func (t *Threads) Do(work func()) {
 
 func (t *Threads) begin() {
 	for range t.n {
-		go func() {
-			lowerPriority()
+		go withLowPriority(func() {
 			for {
 				select {
 				case job := <-t.jobs:
@@ -51,6 +50,6 @@ func (t *Threads) begin() {
 					return
 				}
 			}
-		}()
+		})
 	}
 }
