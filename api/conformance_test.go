@@ -212,6 +212,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"introspection_tells_only_concerned_clients":               introspection,
 	"consent_is_asked_once_and_revoked_at_once":                consent,
 	"administrators_see_and_revoke_consent_in_the_console":     consoleConsents,
+	"resources_are_managed_in_the_console":                     consoleResources,
 	"groups_and_scopes_are_managed_in_the_console":             consoleGroups,
 	"users_choose_the_account":                                 accountSelection,
 	"applications_get_the_response_mode_they_ask_for":          applicationChoices,
