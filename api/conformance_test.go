@@ -213,6 +213,7 @@ var scenarios = map[string]func(*testing.T, *world, *client){
 	"consent_is_asked_once_and_revoked_at_once":                consent,
 	"administrators_see_and_revoke_consent_in_the_console":     consoleConsents,
 	"administrators_manage_users_in_the_console":               consoleUsers,
+	"resources_are_managed_in_the_console":                     consoleResources,
 	"groups_and_scopes_are_managed_in_the_console":             consoleGroups,
 	"users_choose_the_account":                                 accountSelection,
 	"applications_get_the_response_mode_they_ask_for":          applicationChoices,

@@ -100,7 +100,7 @@ func delicateForms(t *testing.T, w *world, c *client) {
 	// These forms ask, and no others.
 	ask := strings.Fields(`
 		users/imports/upload users/new users/{}/edit users/{}/delete users/{}/reset-factors users/{}/factors/{}/remove
-		groups/{} groups/new groups/{}/edit groups/{}/delete model/apply security/scopes/new security/scopes/{}/edit security/scopes/{}/delete
+		groups/{} groups/new groups/{}/edit groups/{}/delete model/apply relations/resources/delete security/scopes/new security/scopes/{}/edit security/scopes/{}/delete
 		applications/new applications/{}/edit applications/{}/rotate-secret applications/{}/delete applications/{}/claims/save
 		webhooks/new webhooks/{}/edit webhooks/{}/rotate-secret webhooks/{}/delete
 		incidents/{}/notify

@@ -160,6 +160,10 @@ func (h *Handlers) Routes(wrap wrap) (map[string]map[string]http.Handler, error)
 		relationsPage:                     {"GET": findRelations},
 		addPage:                           {"GET": addForm, "POST": add},
 		removePage:                        {"GET": removeForm, "POST": remove},
+		registeredPage:                    {"GET": listRegistered},
+		registeredPage + "/new":           {"GET": newRegisteredForm, "POST": register},
+		registeredPage + "/edit":          {"GET": editRegisteredForm, "POST": editRegistered},
+		registeredPage + "/delete":        {"GET": deleteRegisteredForm, "POST": deleteRegistered},
 
 		flowPage:                                     {"GET": signInFlow},
 		flowPage + "/steps/{list}/new":               {"GET": itemForm, "POST": saveItem},

@@ -55,6 +55,9 @@ var delicate = map[string]care{
 	// They change who may do what.
 	applyPage: atSend,
 
+	// It deletes relations, which cannot be restored.
+	registeredPage + "/delete": atForm,
+
 	// They give secrets and scopes, or decide where codes and claims go.
 	applicationsPage + "/new":                            atForm,
 	applicationsPage + "/{application_id}/edit":          atForm,
@@ -143,6 +146,8 @@ var ordinary = map[string]bool{
 
 	// The daily work: relations of resources, deliveries, incidents, and assertions, which guard the model.
 	addPage:                                  true,
+	registeredPage + "/new":                  true,
+	registeredPage + "/edit":                 true,
 	removePage:                               true,
 	webhooksPage + "/{subscription_id}/test": true,
 	webhooksPage + "/{subscription_id}/replay":    true,

@@ -28,7 +28,7 @@ var areas = []area{
 	{"Access", accessPage, "Ask whether a subject may do something to a resource, and see why.", "resources:read"},
 	{"Simulator", simulatorPage, "Compare an answer with what it would be with other relations, at another time or under other conditions.", "resources:read"},
 	{"Model", modelPage, "Edit the types of resources, and see what a change would do before you apply it.", "resources:read"},
-	{"Relations", relationsPage, "Find relations, add them, and see whose access changes before you remove one.", "resources:read"},
+	{"Relations", relationsPage, "Find relations, add them, and see whose access changes before you remove one. Register, edit and delete resources.", "resources:read"},
 	{"Tests", testsPage, "Edit and run the assertions that changes of the model must keep.", "resources:read"},
 	{"Webhooks", webhooksPage, "Send events to receivers, see what was delivered to them, and send it again.", "webhooks:read"},
 	{"Incidents", incidentsPage, "Manage breach incidents, and notify the users that are affected.", "audit:read"},

@@ -31,6 +31,7 @@ const (
 var furtherPages = []area{
 	{"New group", groupsPage + "/new", "Give scopes to a set of users.", "groups:write"},
 	{"New scope", scopesPage + "/new", "Define a right that tokens carry.", "applications:write"},
+	{"Resources", registeredPage, "List the resources of a type, register, edit and delete them.", "resources:read"},
 	{"New application", applicationsPage + "/new", "Create an OAuth client.", "applications:write"},
 	{"New connection", connectionsPage + "/new", "Connect an identity provider.", "federation:write"},
 	{"New subscription", webhooksPage + "/new", "Send events to a receiver.", "webhooks:write"},

@@ -414,6 +414,8 @@ var notices = map[string]string{
 	"group-created": "Group created.",
 	"group-deleted": "Group deleted.",
 	"scope-created": "Scope created.",
+	"registered":    "Resource registered.",
+	"unregistered":  "Resource deleted, with its relations.",
 	"scope-deleted": "Scope deleted.",
 
 	"app-disabled": "Application disabled.",

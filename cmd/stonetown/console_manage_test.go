@@ -862,3 +862,38 @@ func manageGroups(b inspector, server *running, c credentials) {
 	b.says("Scope deleted.")
 	server.call(b.T, c, "GET", "groups/"+id, "", 404)
 }
+
+// manageResources registers, edits and deletes a resource.
+func manageResources(b inspector, server *running, c credentials) {
+	b.Helper()
+	const page, resource = "/console/relations/resources", "folder:a/<b>"
+	b.open("/console/relations")
+	b.press("Resources")
+	b.at(page, "Resources")
+	b.put("type", "none")
+	b.send("List")
+	b.refused("type")
+	b.press("Register a resource")
+	b.at(page+"/new", "Register a resource")
+	b.put("type", "folder", "external_id", "a/<b>", "attributes", "[")
+	b.send("Register")
+	b.refused("attributes")
+	b.put("attributes", `{"title": "<b>"}`)
+	b.send("Register")
+	b.says("Resource registered.")
+	b.at(page, "Resources")
+	b.curl(server.token(c))
+	b.do(chromedp.Click(chromedp.CSS(`a[aria-label="Edit folder:a/<b>"]`)))
+	b.at(page+"/edit", "Edit "+resource)
+	b.put("attributes", `{"title": "Drafts"}`)
+	b.send("Save")
+	b.says("Saved.")
+	if r := server.call(b.T, c, "GET", "resources/folder/a%2F%3Cb%3E", "", 200); fmt.Sprint(r["attributes"]) != "map[title:Drafts]" {
+		b.Errorf("saved: %v", r)
+	}
+	b.do(chromedp.Click(chromedp.CSS(`a[aria-label="Delete folder:a/<b>"]`)))
+	b.at(page+"/delete", "Delete "+resource+"?")
+	b.press("Delete")
+	b.says("Resource deleted, with its relations.")
+	server.call(b.T, c, "GET", "resources/folder/a%2F%3Cb%3E", "", 404)
+}

@@ -350,6 +350,7 @@ func TestConsole(t *testing.T) {
 
 	t.Run("Connections", func(t *testing.T) { manageConnections(b.in(t), server, c, group) })
 	t.Run("Manage groups", func(t *testing.T) { manageGroups(b.in(t), server, c) })
+	t.Run("Manage resources", func(t *testing.T) { manageResources(b.in(t), server, c) })
 	t.Run("Incidents", func(t *testing.T) { manageIncidents(b.in(t), server, c) })
 	t.Run("Reports", func(t *testing.T) { manageReports(b.in(t), server, c) })
 
