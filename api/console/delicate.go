@@ -146,8 +146,6 @@ var ordinary = map[string]bool{
 
 	// The daily work: relations of resources, deliveries, incidents, and assertions, which guard the model.
 	addPage:                                  true,
-	registeredPage + "/new":                  true,
-	registeredPage + "/edit":                 true,
 	removePage:                               true,
 	webhooksPage + "/{subscription_id}/test": true,
 	webhooksPage + "/{subscription_id}/replay":    true,
@@ -174,6 +172,10 @@ var ordinary = map[string]bool{
 	reportsPage + "/{report_id}/run":              true,
 	reportsPage + "/{report_id}/edit":             true,
 	reportsPage + "/{report_id}/delete":           true,
+
+	// They name resources, and change attributes that decide nothing.
+	registeredPage + "/new":  true,
+	registeredPage + "/edit": true,
 
 	// They change the draft of the sign-in flow, which has no effect before it is published, or preview it.
 	flowPage + "/steps/{list}/new":               true,
