@@ -73,7 +73,11 @@ func (f *Folder) item(item Item) Item {
 func (f *Folder) store(item Item) error {
 	text, err := json.MarshalIndent(item, "", "  ")
 	if err == nil {
-		err = os.WriteFile(filepath.Join(f.dir, item.ID+".json"), text, 0o600)
+		// A reader finds all of a file, or none.
+		name := filepath.Join(f.dir, item.ID)
+		if err = os.WriteFile(name+".new", text, 0o600); err == nil {
+			err = os.Rename(name+".new", name+".json")
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("store message: %w", err)

@@ -191,6 +191,37 @@ func TestFolder(t *testing.T) {
 	}
 }
 
+// A folder that is read while items are stored has whole ones.
+func TestFolderIsReadWhileItIsWritten(t *testing.T) {
+	f, err := NewFolder(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := make(chan error, 1)
+	go func() {
+		for range 500 {
+			if err := f.SendText(context.Background(), "+15550100", strings.Repeat("text ", 1000)); err != nil {
+				stored <- err
+				return
+			}
+		}
+		stored <- nil
+	}()
+	for {
+		if _, err := f.Items(10); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case err := <-stored:
+			if err != nil {
+				t.Error(err)
+			}
+			return
+		default:
+		}
+	}
+}
+
 func TestNone(t *testing.T) {
 	var n None
 	if err := errors.Join(n.SendMail(t.Context(), Mail{})); !errors.Is(err, ErrNone) || !errors.Is(err, ErrRefused) {
