@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"testing"
 
@@ -14,58 +13,12 @@ import (
 // consoleGroups: administrators create, change and delete groups and scopes in the console, where what
 // they may not do is neither offered nor done.
 func consoleGroups(t *testing.T, w *world, c *client) {
-	rights := []string{"groups:read", "groups:write", "applications:read", "applications:write", "resources:read"}
-	ann := member(t, c, "ann@example.com")
-	mine := c.want(t, 201, "", "POST", "/api/v1/groups", object{"slug": "admins", "name": "Admins", "scopes": rights}).data()["id"].(string)
-	c.want(t, 201, "", "POST", "/api/v1/groups/"+mine+"/members", object{"user_id": ann})
-	me := steppedUp(t, signedIn(t, c, "ann@example.com"))
-	visit := func(method, target string, form url.Values) shown {
-		t.Helper()
-		return c.visit(t, method, target, asBrowser(me.token), form)
-	}
-	has := func(p shown, status int, texts ...string) {
-		t.Helper()
-		if p.status != status || slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(p.html, text) }) {
-			t.Errorf("%d, want %d with %q\n%s", p.status, status, texts, p.html)
-		}
-	}
-	lacks := func(p shown, texts ...string) {
-		t.Helper()
-		if p.status != 200 || slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(p.html, text) }) {
-			t.Errorf("%d, with one of %q\n%s", p.status, texts, p.html)
-		}
-	}
-	// fill returns what the form of a page sends, with some values.
-	fill := func(target string, values url.Values) url.Values {
-		t.Helper()
-		p := visit("GET", target, nil)
-		has(p, 200)
-		all := url.Values{}
-		for name, value := range hiddenFields(p.html) {
-			all.Set(name, value)
-		}
-		for name, list := range values {
-			all[name] = list
-		}
-		return all
-	}
+	a := newAdministrator(t, c, "groups:read", "groups:write", "applications:read", "applications:write", "resources:read")
+	visit, has, lacks, fill, twice, ann := a.visit, a.has, a.lacks, a.fill, a.twice, a.id
 	// corrected changes a form as it was shown again, which has another value once.
 	corrected := func(form url.Values, name string, values ...string) {
 		form[name], form["once"] = values, []string{rand.Text()}
 	}
-	// twice sends a form twice, which does as much as once.
-	twice := func(target string, form url.Values, to string) (location string) {
-		t.Helper()
-		for range 2 {
-			p := visit("POST", target, form)
-			location = p.header.Get("Location")
-			if p.status != 303 || !strings.HasSuffix(location, to) {
-				t.Fatalf("%s: %d, to %q\n%s", target, p.status, location, p.html)
-			}
-		}
-		return location
-	}
-
 	// Scopes, some of whose names have a slash.
 	const scopes, name = "/console/security/scopes", "notes/read"
 	has(visit("GET", "/console/security", nil), 200, `href="`+scopes+`"`)
@@ -93,7 +46,7 @@ func consoleGroups(t *testing.T, w *world, c *client) {
 	page := visit("GET", groups+"/new", nil)
 	has(page, 200, `name="scopes" value="notes/read"`, `name="scopes" value="resources:read"`)
 	lacks(page, `name="scopes" value="users:write"`, `name="scopes" value="me:read"`)
-	form = fill(groups+"/new", url.Values{"name": {"Notes"}, "slug": {"Notes"}, "description": {"Those who\r\nwrite"}, "scopes": {name, "resources:read"}})
+	form = fill(groups+"/new", url.Values{"name": {"Notes"}, "slug": {"Notes"}, "description": {"Authors\r\nof notes"}, "scopes": {name, "resources:read"}})
 	has(visit("POST", groups+"/new", form), 400, `name="slug" value="Notes" required aria-invalid="true"`, `value="notes/read" checked`)
 	corrected(form, "slug", "admins")
 	has(visit("POST", groups+"/new", form), 409, "Another group has this slug.")
@@ -106,7 +59,7 @@ func consoleGroups(t *testing.T, w *world, c *client) {
 	at := strings.TrimSuffix(twice(groups+"/new", form, "?done=group-created"), "?done=group-created")
 	api := "/api/v1" + strings.TrimPrefix(at, "/console")
 	g := c.want(t, 200, "", "GET", api, nil).data()
-	equal(t, "created", []any{g["name"], g["slug"], g["description"], g["scopes"]}, []any{"Notes", "notes", "Those who\nwrite", []any{name, "resources:read"}})
+	equal(t, "created", []any{g["name"], g["slug"], g["description"], g["scopes"]}, []any{"Notes", "notes", "Authors\nof notes", []any{name, "resources:read"}})
 	equal(t, "once", len(c.want(t, 200, "", "GET", "/api/v1/groups?q=notes", nil).list()), 1)
 	has(visit("POST", remove, fill(remove, nil)), 409, "Scope is in use by a group or an application.")
 
@@ -121,7 +74,7 @@ func consoleGroups(t *testing.T, w *world, c *client) {
 	g = c.want(t, 200, "", "GET", api, nil).data()
 	equal(t, "changed", []any{g["name"], g["description"], g["scopes"]}, []any{"Writers", "", []any{name}})
 
-	// What is lost is told.
+	// The page names what is lost.
 	c.want(t, 201, "", "POST", api+"/members", object{"user_id": ann})
 	define(t, c)
 	relate(t, c, "document", "q3", "viewer", object{"type": "group", "id": g["id"], "relation": "member"})
@@ -155,8 +108,8 @@ func consoleGroups(t *testing.T, w *world, c *client) {
 	has(visit("POST", first+"/edit", form), 403, "its scopes cannot be changed")
 
 	// Without the rights, nothing is offered, and all is refused.
-	c.want(t, 200, "", "PATCH", "/api/v1/groups/"+mine, object{"scopes": []string{"groups:read", "applications:read"}})
-	own := groups + "/" + mine
+	a.restrict("groups:read", "applications:read")
+	own := groups + "/" + a.group
 	lacks(visit("GET", groups, nil), groups+"/new")
 	lacks(visit("GET", own, nil), own+"/edit", own+"/delete")
 	lacks(visit("GET", scopes, nil), scopes+"/new")
@@ -165,7 +118,7 @@ func consoleGroups(t *testing.T, w *world, c *client) {
 		has(visit("POST", path, url.Values{"name": {"x"}, "slug": {"x"}}), http.StatusForbidden)
 	}
 	// Without the right to read scopes, the own ones are offered.
-	c.want(t, 200, "", "PATCH", "/api/v1/groups/"+mine, object{"scopes": []string{"groups:read", "groups:write"}})
+	a.restrict("groups:read", "groups:write")
 	has(visit("GET", groups+"/new", nil), 200, `name="scopes" value="groups:write"`)
 	lacks(visit("GET", groups+"/new", nil), `value="applications:read"`)
 	equal(t, "scopes", visit("GET", scopes, nil).status, http.StatusForbidden)

@@ -9,39 +9,13 @@ import (
 
 // consoleResources: resources are listed, registered, edited and deleted in the console.
 func consoleResources(t *testing.T, w *world, c *client) {
-	ann := member(t, c, "ann@example.com")
-	mine := c.want(t, 201, "", "POST", "/api/v1/groups", object{"slug": "admins", "name": "Admins", "scopes": []string{"resources:read", "resources:write"}}).data()["id"].(string)
-	c.want(t, 201, "", "POST", "/api/v1/groups/"+mine+"/members", object{"user_id": ann})
+	a := newAdministrator(t, c, "resources:read", "resources:write")
+	visit, has, twice, ann := a.visit, a.has, a.twice, a.id
 	define(t, c)
-	me := steppedUp(t, signedIn(t, c, "ann@example.com"))
-	visit := func(method, target string, form url.Values) shown {
-		t.Helper()
-		return c.visit(t, method, target, asBrowser(me.token), form)
-	}
-	has := func(p shown, status int, texts ...string) {
-		t.Helper()
-		for _, text := range texts {
-			if !strings.Contains(p.html, text) {
-				t.Errorf("%q is missing:\n%s", text, p.html)
-			}
-		}
-		equal(t, "status", p.status, status)
-	}
 	send := func(target string, form url.Values) shown {
 		t.Helper()
 		form.Set("once", rand.Text())
 		return visit("POST", target, form)
-	}
-	// twice sends a form twice, which does as much as once.
-	twice := func(target string, form url.Values, to string) {
-		t.Helper()
-		form.Set("once", rand.Text())
-		for range 2 {
-			p := visit("POST", target, form)
-			if p.status != 303 || p.header.Get("Location") != to {
-				t.Fatalf("%s: %d, to %q\n%s", target, p.status, p.header.Get("Location"), p.html)
-			}
-		}
 	}
 	const page, api = "/console/relations/resources", "/api/v1/resources/document/plans%2Fq1"
 	has(visit("GET", "/console/relations", nil), 200, `href="`+page+`"`)
@@ -80,13 +54,13 @@ func consoleResources(t *testing.T, w *world, c *client) {
 	has(visit("GET", page+"/delete?resource=document%3Aplans%2Fq1", nil), 200, "Delete document:plans/q1?", "All relations that name the resource are deleted")
 	has(visit("GET", page+"/delete?resource=document%3Anone", nil), 404)
 	has(visit("GET", page+"/delete?resource=document", nil), 400)
-	has(send(page+"/delete", url.Values{"resource": {"group:" + mine}}), 403, "This requires the scope groups:write, which you do not have.")
+	has(send(page+"/delete", url.Values{"resource": {"group:" + a.group}}), 403, "This requires the scope groups:write, which you do not have.")
 	twice(page+"/delete", url.Values{"resource": {"document:plans/q1"}}, page+"?done=unregistered&type=document")
 	c.want(t, 404, "resource_not_found", "GET", api, nil)
 
 	// Without the right, it is not offered, and refused.
 	relate(t, c, "document", "q3", "viewer", user(ann))
-	c.want(t, 200, "", "PATCH", "/api/v1/groups/"+mine, object{"scopes": []string{"resources:read"}})
+	a.restrict("resources:read")
 	shown = visit("GET", page+"?type=document", nil)
 	has(shown, 200, "document:q3")
 	if strings.Contains(shown.html, page+"/") {

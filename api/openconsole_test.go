@@ -374,6 +374,14 @@ func openedAccounts(t *testing.T, w *world, c *client) {
 		t.Errorf("with the proof: %d\n%s", p.status, p.html)
 	}
 
+	// The form of a managed user has nothing about how it signs in.
+	edit := o.host.visit(t, "GET", "/console/users/"+id+"/edit", asBrowser(in.token), nil)
+	for name, has := range map[string]bool{"given_name": true, "attributes": true, "name": false, "password": false, "email_verified": false, "password_must_be_reset": false} {
+		if edit.status != 200 || strings.Contains(edit.html, `name="`+name+`"`) != has {
+			t.Errorf("%s in the form of a managed user, %d: %v, want %v", name, edit.status, !has, has)
+		}
+	}
+
 	// The authorization endpoint, by a page or, for a request that must not show one, to the application.
 	app := o.host.want(t, 201, "", "POST", appsPath, object{"name": "App", "type": "spa", "redirect_uris": []string{"https://app.test/cb"}, "first_party": true}).data()
 	query := url.Values{"client_id": {app["client_id"].(string)}, "response_type": {"code"}, "redirect_uri": {"https://app.test/cb"}, "scope": {"openid offline_access"}, "code_challenge": {"E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"}, "code_challenge_method": {"S256"}, "state": {"s"}}

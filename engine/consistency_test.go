@@ -24,9 +24,7 @@ func TestConsistencyTokens(t *testing.T) {
 
 	// Within bounded staleness the engine need not read; with the token of a write it must.
 	other := open(t, hideHead{w.store}, engine.Config{MaxStaleness: time.Hour})
-	for other.Stats().Loads == 0 {
-		ask(t, other, req)
-	}
+	waitResident(t, other, req)
 	if err := w.remove("doc:1#viewer@user:ann"); err != nil {
 		t.Fatal(err)
 	}
@@ -86,9 +84,7 @@ func TestChecksShareTheTailRead(t *testing.T) {
 	}
 	e := open(t, slow, engine.Config{})
 	req := request("user:ann", "view", "doc:1")
-	for e.Stats().Loads == 0 {
-		ask(t, e, req)
-	}
+	waitResident(t, e, req)
 	for len(slow.gate) > 0 { // from now on a tail read waits
 		<-slow.gate
 	}
@@ -122,9 +118,7 @@ func TestKnownChangesAreApplied(t *testing.T) {
 	w.write("doc:1#viewer@user:ann")
 	e := open(t, rememberingStore{w.store}, engine.Config{})
 	req := request("user:ann", "view", "doc:1")
-	for e.Stats().Loads == 0 {
-		ask(t, e, req)
-	}
+	waitResident(t, e, req)
 	before := e.Stats().TailReads
 	for range 10 {
 		if err := w.remove("doc:1#viewer@user:ann"); err != nil {
@@ -168,9 +162,7 @@ func TestTailReadsAreBounded(t *testing.T) {
 	hanging := &hangingStore{Store: hideHead{w.store}}
 	e := open(t, hanging, engine.Config{TailTimeout: 50 * time.Millisecond})
 	req := request("user:ann", "view", "doc:1")
-	for e.Stats().Loads == 0 {
-		ask(t, e, req)
-	}
+	waitResident(t, e, req)
 	hanging.hangs.Store(true)
 	if _, err := e.Check(context.Background(), tenant, req); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("while the database hangs: %v", err)
@@ -216,9 +208,7 @@ func TestSchemaChangesAreConsistent(t *testing.T) {
 	w.write("doc:1#owner@user:ann")
 	other := open(t, hideHead{w.store}, engine.Config{})
 	req := request("user:ann", "view", "doc:1")
-	for other.Stats().Loads == 0 {
-		ask(t, other, req)
-	}
+	waitResident(t, other, req)
 	w.define("doc\n  owner [user]\n  viewer [user]")
 	if _, allowed := ask(t, other, req); allowed {
 		t.Error("the other engine answered by the old rewrite")

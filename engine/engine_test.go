@@ -117,11 +117,17 @@ func ask(t testing.TB, e *engine.Engine, req engine.CheckRequest) (*engine.Check
 // waitResident checks until the tenant's graph is loaded.
 func (w *fixture) waitResident(req engine.CheckRequest) {
 	w.Helper()
-	for deadline := time.Now().Add(10 * time.Second); w.engine.Stats().Loads+w.engine.Stats().LoadsRestored == 0; {
+	waitResident(w.TB, w.engine, req)
+}
+
+// waitResident asks an engine until the tenant is resident.
+func waitResident(t testing.TB, e *engine.Engine, req engine.CheckRequest) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); e.Stats().Loads+e.Stats().LoadsRestored == 0; {
 		if time.Now().After(deadline) {
-			w.Fatal("the tenant did not become resident")
+			t.Fatal("the tenant did not become resident")
 		}
-		ask(w.TB, w.engine, req)
+		ask(t, e, req)
 	}
 }
 

@@ -86,8 +86,9 @@ func (t *tenant) rlock(ctx context.Context, c Consistency) (tokenIgnored bool, e
 	if t.isFresh(c.Mode, epoch, rev) {
 		return false, nil
 	}
+	resident, after := t.graph != nil, t.position.revision
 	t.mu.RUnlock()
-	if t.followKnown() {
+	if resident && t.followKnown(after) {
 		t.mu.RLock()
 		if t.isFresh(c.Mode, epoch, rev) {
 			return false, nil
@@ -224,15 +225,9 @@ func (t *tenant) follow(ctx context.Context) error {
 	}
 }
 
-// followKnown applies the commits that the store has in memory to the resident graph. It reports
-// whether there were any; what it cannot apply is left to refresh.
-func (t *tenant) followKnown() bool {
-	t.mu.RLock()
-	resident, after := t.graph != nil, t.position.revision
-	t.mu.RUnlock()
-	if !resident {
-		return false
-	}
+// followKnown applies the commits after a revision to the resident graph, if the store has them in
+// memory. It reports whether it has; a commit that cannot be applied is left to refresh.
+func (t *tenant) followKnown(after tuplestore.Revision) bool {
 	commits, ok := t.engine.store.KnownChanges(t.id, after)
 	if !ok {
 		return false

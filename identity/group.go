@@ -48,6 +48,17 @@ type Group struct {
 	UpdatedAt   time.Time
 }
 
+// Deletable fails with [ErrBuiltin] or [ErrOrganizationMembers] for a group that cannot be deleted.
+func (g Group) Deletable() error {
+	switch g.Slug {
+	case AdministratorsSlug:
+		return ErrBuiltin
+	case OrganizationMembersSlug:
+		return ErrOrganizationMembers
+	}
+	return nil
+}
+
 // IsBuiltin reports whether the group is the group of the administrators.
 func (g Group) IsBuiltin() bool { return g.Slug == AdministratorsSlug }
 
@@ -222,11 +233,8 @@ func (d *Directory) DeleteGroup(ctx context.Context, tenantID, groupID, commitID
 	if err != nil {
 		return err
 	}
-	switch g.Slug {
-	case AdministratorsSlug:
-		return ErrBuiltin
-	case OrganizationMembersSlug:
-		return ErrOrganizationMembers
+	if err := g.Deletable(); err != nil {
+		return err
 	}
 	change := origin(ctx, commitID)
 	change.Also = func(ctx context.Context, tx *sqldb.Tx) error { return deleteGroup(ctx, tx, g) }

@@ -40,10 +40,10 @@ func revokeAccessForm(v *visit) error {
 	u, _ := a.Data.(object)
 	email, _ := u["email"].(string)
 	v.calls = append(v.calls, call{http.MethodDelete, v.authorizationPath(), nil})
-	return v.show("confirm.html", "Revoke the access of "+application+" to "+email+"?", object{
+	return v.confirm("Revoke the access of "+application+" to "+email+"?", object{
 		"Text": "Its tokens for the user are refused at once. If users are asked for consent, it has to ask this user again.", "Button": "Revoke",
 		"Action": v.userPage() + "/applications/" + url.PathEscape(v.variable("application_id")) + "/revoke", "Cancel": v.authorizationBack(), "Fields": object{"from": v.form("from")},
-	})
+	}, nil)
 }
 
 func revokeAccess(v *visit) error {

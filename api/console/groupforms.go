@@ -9,10 +9,8 @@ import (
 	"strings"
 
 	"stonetown/api/inprocess"
+	"stonetown/identity"
 )
-
-// administrators is the slug of the group whose scopes nobody changes.
-const administrators = "administrators"
 
 // groupErrors are the fields that errors of operations on groups are about.
 var groupErrors = map[string]string{"slug_invalid": "slug", "slug_unavailable": "slug", "scope_unknown": "scopes", "permission_denied": "scopes"}
@@ -110,7 +108,7 @@ func (v *visit) groupForm() (f *form, g object, err error) {
 		return nil, nil, err
 	}
 	var scopes []string
-	if g["slug"] != administrators || v.r.PostForm.Has("scopes") {
+	if g["slug"] != identity.AdministratorsSlug || v.r.PostForm.Has("scopes") {
 		if scopes, err = v.givable(g); err != nil {
 			return nil, nil, err
 		}
@@ -159,22 +157,22 @@ func deleteGroupForm(v *visit) error {
 
 // lossOf describes what is lost with a group.
 func lossOf(group object) string {
-	who := "It has no members."
+	loss := "It has no members."
 	switch n, _ := group["member_count"].(float64); {
 	case n == 1:
-		who = "Its member loses"
+		loss = "Its member loses"
 	case n > 1:
-		who = fmt.Sprintf("Its %.0f members lose", n)
+		loss = fmt.Sprintf("Its %.0f members lose", n)
 	}
 	list, _ := group["scopes"].([]any)
 	switch scopes := texts(list); {
 	case group["member_count"] == 0.0:
 	case len(scopes) > 0:
-		who += " the scopes " + strings.Join(scopes, ", ") + ", unless another group gives them. Tokens that were issued before keep them until they expire."
+		loss += " the scopes " + strings.Join(scopes, ", ") + ", unless another group gives them. Tokens that were issued before keep them until they expire."
 	default:
-		who += " the membership. The group gives no scopes."
+		loss += " the membership. The group gives no scopes."
 	}
-	return who + " All relations that name the group are deleted, so what members may do to resources by them ends at once. This cannot be undone."
+	return loss + " All relations that name the group are deleted, so what members may do to resources by them ends at once. This cannot be undone."
 }
 
 func deleteGroup(v *visit) error {

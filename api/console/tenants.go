@@ -177,10 +177,7 @@ func (v *visit) openConsoleWith(t object, wrong *fault) error {
 		"Text":   "You enter as a member of the organisation, for 30 minutes, with the rights that the tenant gives to the group organization-members. The tenant's administrators see you among its users, and its audit log records what you do.",
 		"Button": "Open console", "Action": v.tenantPage() + "/open-console", "Cancel": v.tenantPage(), "Fields": object{}, "Safe": true,
 	}
-	if wrong != nil {
-		return v.again("confirm.html", titleOf("Open the console of ", t), data, wrong)
-	}
-	return v.show("confirm.html", titleOf("Open the console of ", t), data)
+	return v.confirm(titleOf("Open the console of ", t), data, wrong)
 }
 
 // openConsole leads the browser to the tenant, where the person confirms.

@@ -10,11 +10,8 @@ import (
 
 const usersWrite = "users:write" // the scope
 
-// The groups of fields of users that have them, by who manages the account; see [field].
-const (
-	signsInHere = "own"     // the user signs in to the tenant
-	managed     = "managed" // the control plane manages the user
-)
+// signsInHere is the type of users that the control plane does not manage; see [field].
+const signsInHere = "own"
 
 var (
 	nameFields = []field{
@@ -63,21 +60,13 @@ func createUser(v *visit) error {
 	if err := v.require(usersWrite); err != nil {
 		return err
 	}
-	f := newUser()
-	body, wrong := v.body(f, object{})
-	if wrong == nil {
-		a, err := v.once(http.MethodPost, "/api/v1/users", body)
-		if wrong = f.refused(err, userCodes); wrong == nil {
-			if err != nil {
-				return err
-			}
-			u, _ := a.Data.(object)
-			id, _ := u["id"].(string)
-			v.redirect(usersPage + "/" + url.PathEscape(id) + "?done=user-created")
-			return nil
-		}
+	u, done, err := v.submit(newUser(), newUserTitle, "", "/api/v1/users", userCodes)
+	if !done {
+		return err
 	}
-	return v.again("form.html", newUserTitle, object{"Form": f}, wrong)
+	id, _ := u["id"].(string)
+	v.redirect(usersPage + "/" + url.PathEscape(id) + "?done=user-created")
+	return nil
 }
 
 // userForm returns the form for the user of the page.
@@ -89,7 +78,7 @@ func (v *visit) userForm() (f *form, u object, title string, err error) {
 	u, _ = a.Data.(object)
 	kind := signsInHere
 	if u["managed_by"] != nil {
-		kind = managed
+		kind = ""
 	}
 	email, _ := u["email"].(string)
 	return &form{Sections: sectionsOf(userFields, kind), Action: v.userPage() + "/edit", Button: "Save", Cancel: v.userPage()}, u, "Edit " + email, err
@@ -126,9 +115,9 @@ func (v *visit) confirmUser(question, button, text, page string, c call) error {
 	u, _ := a.Data.(object)
 	email, _ := u["email"].(string)
 	v.calls = append(v.calls, c)
-	return v.show("confirm.html", question+" "+email+"?", object{
+	return v.confirm(question+" "+email+"?", object{
 		"Text": text, "Button": button, "Action": v.userPage() + page, "Cancel": v.userPage(), "Fields": object{},
-	})
+	}, nil)
 }
 
 func deleteUserForm(v *visit) error {

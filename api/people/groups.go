@@ -303,7 +303,7 @@ func (h *Handlers) readGroup(ctx context.Context, info *web.RequestInfo, g ident
 		return GroupRead{}, err
 	}
 	data := groupDetail{
-		GroupDocument: g.Document(), CanDelete: info.Principal.Scopes.Has("groups:write") && !g.IsBuiltin() && g.Slug != identity.OrganizationMembersSlug, Members: []memberSummary{},
+		GroupDocument: g.Document(), CanDelete: info.Principal.Scopes.Has("groups:write") && g.Deletable() == nil, Members: []memberSummary{},
 	}
 	data.AuditSummary.LastChangeAt = document.Timestamp(g.UpdatedAt)
 	for _, m := range members {

@@ -76,6 +76,9 @@ func (s *Store) Latest(ctx context.Context, tenant string) (tuplestore.Head, []b
 
 // KnownChanges implements [tuplestore.Store].
 func (s *Store) KnownChanges(tenant string, after tuplestore.Revision) ([]tuplestore.Commit, bool) {
+	if !s.onlyWriter() {
+		return nil, false
+	}
 	return s.recent.after(tenant, after)
 }
 
