@@ -62,8 +62,10 @@ func (s Stalls) measure(ctx context.Context, r *run, targets ...Target) {
 			r.load(ctx, t, pages())
 		}
 		if p, ok := t.(*InProcess); ok && r.err == nil {
-			fair.AddProcessors(1)                          // as the server does for what is costly
-			defer runtime.KeepAlive(make([]byte, 256<<20)) // as the server has it, see cmd/stonetown/tuning.go
+			// As in a server, see cmd/stonetown/tuning.go.
+			fair.AddProcessors(2)
+			fair.ShortenSlices()
+			defer runtime.KeepAlive(make([]byte, 256<<20))
 			r.err = s.loadGate(ctx, p)
 		}
 	}

@@ -244,6 +244,7 @@ func (l *listing) release() {
 		l.candidates = nil
 	}
 	clear(l.candidates) // their IDs
+	l.candidates = l.candidates[:0]
 	listings.Put(l)
 }
 

@@ -22,5 +22,6 @@ func tune() (ballast []byte) {
 	if _, processors := os.LookupEnv("GOMAXPROCS"); !processors {
 		fair.AddProcessors(2) // for password hashing and heavy requests
 	}
+	fair.ShortenSlices()
 	return ballast
 }
