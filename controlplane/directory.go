@@ -187,8 +187,7 @@ func (d *Directory) cached(ctx context.Context, key string, read func() (Tenant,
 	}
 	a, ok := d.cache.Get(key)
 	if ok && a.version == d.version.Load() && (a.tenant.ID == "" || a.tenant.State == TenantProvisioning) {
-		d.lease.End()
-		if err := d.lease.Hold(ctx); err != nil {
+		if err := d.lease.Renew(ctx); err != nil {
 			return Tenant{}, err
 		}
 	}

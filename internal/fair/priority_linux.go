@@ -1,9 +1,7 @@
 package fair
 
 import (
-	"os"
 	"runtime"
-	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -18,30 +16,7 @@ const (
 	// has had a part of its slice, which takes milliseconds. The share of the time does not depend
 	// on the slice. Versions before 6.12 ignore it.
 	slice = 100 * time.Millisecond
-	// shortSlice is the time slice of other threads, the shortest that Linux has, see [ShortenSlices].
-	shortSlice = 100 * time.Microsecond
 )
-
-// ShortenSlices gives the threads of the process short time slices. Threads that these start have them
-// too. While all processors are busy, a request that arrives waits for the rest of another thread's slice,
-// which is milliseconds by default. The share of the time does not depend on the slice.
-func ShortenSlices() {
-	for range 2 { // again for threads that were started meanwhile
-		tasks, err := os.ReadDir("/proc/self/task")
-		if err != nil {
-			return
-		}
-		for _, task := range tasks {
-			id, _ := strconv.Atoi(task.Name())
-			a, err := unix.SchedGetAttr(id, 0)
-			if err != nil || a.Policy != unix.SCHED_NORMAL || a.Nice >= niceness || a.Runtime <= uint64(shortSlice) {
-				continue // 0 before Linux 6.12; one of low priority keeps the long one
-			}
-			a.Runtime = uint64(shortSlice)
-			_ = unix.SchedSetAttr(id, a, 0)
-		}
-	}
-}
 
 // withLowPriority does work on a thread of its own, with low priority. Linux has a priority for each
 // thread (see sched_setattr(2)). A thread that cannot have a lower one is used as it is.

@@ -52,27 +52,3 @@ func TestMainThreadKeepsItsPriority(t *testing.T) {
 		}
 	}
 }
-
-func TestShortenSlices(t *testing.T) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	if priority(t).Runtime == 0 {
-		t.Skip("this version of Linux has no slices")
-	}
-	ShortenSlices()
-	slices := make(chan unix.SchedAttr)
-	for range 2 * runtime.NumCPU() { // more threads than there are
-		go func() {
-			runtime.LockOSThread() // the thread ends with the goroutine
-			slices <- priority(t)
-		}()
-	}
-	for range 2 * runtime.NumCPU() {
-		if a := <-slices; a.Runtime != uint64(shortSlice) {
-			t.Errorf("a thread has a slice of %d ns, want %d", a.Runtime, shortSlice)
-		}
-	}
-	if a := priority(t); a.Runtime != uint64(shortSlice) {
-		t.Errorf("the caller has a slice of %d ns, want %d", a.Runtime, shortSlice)
-	}
-}

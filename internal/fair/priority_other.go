@@ -4,6 +4,3 @@ package fair
 
 // withLowPriority does work as it is: threads have no priorities of their own.
 func withLowPriority(work func()) { work() }
-
-// ShortenSlices does nothing: threads have no time slices of their own.
-func ShortenSlices() {}

@@ -35,48 +35,70 @@ type Lease struct {
 // concurrently.
 func New(read func(context.Context) error) *Lease { return &Lease{read: read} }
 
-// Hold returns once what was read is at most one [Term] old. It reads, and fails as the read
-// does, only if the last read is older. One that gets old is renewed in the background.
+// Hold returns once what was read is at most one [Term] old and, after [Lease.End], was read after
+// that. It reads, and fails as the read does, only if the last read is older. One that gets old is
+// renewed in the background.
 func (l *Lease) Hold(ctx context.Context) error {
-	for {
+	for called := time.Now(); ; {
 		at := l.readAt.Load()
-		if at == nil || time.Since(*at) > Term {
-			// Other requests may share the read, so it does not end with this request.
-			reading := l.reads.DoChan("", func() (any, error) { return nil, l.renew(ctx) })
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case result := <-reading:
-				if result.Err != nil {
-					return result.Err
-				}
+		if at == nil || called.Sub(*at) > Term {
+			began, err := l.join(ctx)
+			if err != nil || !began.Before(called) {
+				return err
 			}
 			continue
 		}
-		if time.Since(*at) > Term/2 && l.behind.CompareAndSwap(false, true) {
+		if called.Sub(*at) > Term/2 && l.behind.CompareAndSwap(false, true) {
 			go func() {
 				defer l.behind.Store(false)
 				// If it fails, the next request after the term gets the error.
-				_, _, _ = l.reads.Do("", func() (any, error) { return nil, l.renew(ctx) })
+				_, _, _ = l.reads.Do("", func() (any, error) { return l.renew(ctx) })
 			}()
 		}
 		return nil
 	}
 }
 
-func (l *Lease) renew(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
-	defer cancel()
-	began := time.Now()
-	if err := l.read(ctx); err != nil {
-		return err
+// Renew returns once a read has succeeded that began after the call. It fails as the read does.
+func (l *Lease) Renew(ctx context.Context) error {
+	for called := time.Now(); ; {
+		began, err := l.join(ctx)
+		if err != nil || !began.Before(called) {
+			return err
+		}
 	}
-	l.readAt.Store(&began)
-	return nil
 }
 
-// End ends the lease: the next [Lease.Hold] reads.
-func (l *Lease) End() { l.readAt.Store(nil) }
+// join waits for the read in progress, or for a new one. It returns when the read began.
+func (l *Lease) join(ctx context.Context) (began time.Time, err error) {
+	// Other requests may share the read, so it does not end with this request.
+	reading := l.reads.DoChan("", func() (any, error) { return l.renew(ctx) })
+	select {
+	case <-ctx.Done():
+		return time.Time{}, ctx.Err()
+	case result := <-reading:
+		if result.Err != nil {
+			return time.Time{}, result.Err
+		}
+		return result.Val.(time.Time), nil
+	}
+}
+
+// renew reads and returns when the read began.
+func (l *Lease) renew(ctx context.Context) (time.Time, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	defer cancel()
+	last, began := l.readAt.Load(), time.Now()
+	if err := l.read(ctx); err != nil {
+		return time.Time{}, err
+	}
+	// If the lease has ended since, the read may not have seen the change that ended it.
+	l.readAt.CompareAndSwap(last, &began)
+	return began, nil
+}
+
+// End ends the lease: a [Lease.Hold] that is called later waits for a read that begins later.
+func (l *Lease) End() { l.readAt.Store(new(time.Time)) } // a pointer that differs from all before
 
 // Settle waits until every process has read the changes that were committed before, or until ctx
 // ends.

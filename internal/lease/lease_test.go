@@ -81,6 +81,62 @@ func TestAge(t *testing.T) {
 	})
 }
 
+// A read that began before the end of a lease does not renew it, in the background or for a
+// caller, and ends during a read do not delay its caller.
+func TestEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var current, seen atomic.Int64
+		const takes = 10 * time.Millisecond
+		l := New(func(context.Context) error {
+			read := current.Load()
+			time.Sleep(takes)
+			seen.Store(read)
+			return nil
+		})
+		held := func(step string) {
+			t.Helper()
+			if err := l.Hold(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got, want := seen.Load(), current.Load(); got != want {
+				t.Errorf("%s: holds %d, want %d", step, got, want)
+			}
+		}
+		held("first")
+		time.Sleep(Term/2 + time.Millisecond)
+		held("renewed in the background")
+		time.Sleep(takes / 2)
+		current.Add(1)
+		l.End()
+		time.Sleep(takes) // the renewal has ended
+		held("after the end")
+
+		l.End()
+		go func() { _ = l.Hold(t.Context()) }()
+		time.Sleep(takes / 2)
+		current.Add(1)
+		l.End()
+		held("joined a read from before the end")
+
+		current.Add(1)
+		time.Sleep(time.Millisecond)
+		began := time.Now()
+		go func() {
+			for range 100 {
+				l.End()
+				time.Sleep(takes / 10)
+			}
+		}()
+		if err := l.Renew(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took > 2*takes || seen.Load() != current.Load() {
+			t.Errorf("renewed after %v with %d, want %d", took, seen.Load(), current.Load())
+		}
+		time.Sleep(200 * takes)
+	})
+}
+
 // A caller that gives up does not end the read for others.
 func TestCanceled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
