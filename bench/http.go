@@ -206,14 +206,14 @@ func (h *HTTP) Load(ctx context.Context, tuples iter.Seq[tuplestore.Tuple], prog
 }
 
 // List implements [Lister].
-func (h *HTTP) List(ctx context.Context, s tuplestore.Subject, typ, relation string, yield func(id string)) error {
+func (h *HTTP) List(ctx context.Context, s tuplestore.Subject, typ, relation string) (ids []string, err error) {
 	encoded, err := json.Marshal(map[string]any{"subject": wireOf(s), "type": typ, "action": relation})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var text bytes.Buffer
 	if err := h.send(ctx, "/api/v1/resources/list-resources/stream", encoded, &text); err != nil {
-		return err
+		return nil, err
 	}
 	for lines := json.NewDecoder(&text); ; {
 		var line struct {
@@ -221,12 +221,12 @@ func (h *HTTP) List(ctx context.Context, s tuplestore.Subject, typ, relation str
 			Meta       json.RawMessage `json:"meta"`
 		}
 		if err := lines.Decode(&line); err != nil {
-			return fmt.Errorf("list: %w", err) // the last line has meta
+			return nil, fmt.Errorf("list: %w", err) // the last line has meta
 		}
 		if line.Meta != nil {
-			return nil
+			return ids, nil
 		}
-		yield(line.ExternalID)
+		ids = append(ids, line.ExternalID)
 	}
 }
 

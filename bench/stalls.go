@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,8 +34,8 @@ const (
 
 // Lister is a target that lists resources.
 type Lister interface {
-	// List yields the ID of each resource of a type that a subject has a relation to.
-	List(ctx context.Context, s tuplestore.Subject, typ, relation string, yield func(id string)) error
+	// List returns the ID of each resource of a type that a subject has a relation to, in any order.
+	List(ctx context.Context, s tuplestore.Subject, typ, relation string) ([]string, error)
 }
 
 // pages are the resources of the lists; one user may view all of them.
@@ -57,6 +58,10 @@ func pages() Workload {
 
 func (s Stalls) measure(ctx context.Context, r *run, targets ...Target) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	// Lists are checked by threads of low priority: that is not work of the target.
+	checkers := fair.NewThreads(1, ctx.Done())
 	for _, t := range targets {
 		if _, ok := t.(Lister); ok {
 			r.load(ctx, t, pages())
@@ -64,7 +69,6 @@ func (s Stalls) measure(ctx context.Context, r *run, targets ...Target) {
 		if p, ok := t.(*InProcess); ok && r.err == nil {
 			// As in a server, see cmd/stonetown/tuning.go.
 			fair.AddProcessors(2)
-			fair.ShortenSlices()
 			defer runtime.KeepAlive(make([]byte, 256<<20))
 			r.err = s.loadGate(ctx, p)
 		}
@@ -93,7 +97,7 @@ func (s Stalls) measure(ctx context.Context, r *run, targets ...Target) {
 		beside = check("check, beside writes and heavy requests")
 		beside.beside = []*meter{s.writing(t, 2*i+1, "write, beside checks and heavy requests")}
 		if l, ok := t.(Lister); ok {
-			beside.beside = append(beside.beside, listing(t, l))
+			beside.beside = append(beside.beside, listing(t, l, checkers))
 		}
 		if p, ok := t.(*InProcess); ok {
 			beside.beside = append(beside.beside, s.checkingGate(p))
@@ -119,29 +123,39 @@ func (s Stalls) writing(t Target, writer int, measure string) *meter {
 }
 
 // listing returns the meter of lists of all pages.
-func listing(t Target, l Lister) *meter {
+func listing(t Target, l Lister, checkers *fair.Threads) *meter {
 	f := Figure{Target: t.Name(), Workload: Stalls{}.Name(), Measure: "list of " + number(listed), Workers: 1, PerCall: 1}
 	return newMeter(f, func(int) func(context.Context) error {
-		seen := make([]int, listed) // the number of the last list that had the page
-		list := 0
+		var last []string // that was checked page by page
 		return func(ctx context.Context) error {
-			list++
-			found, unknown := 0, ""
-			err := l.List(ctx, user(0), "page", "viewer", func(id string) {
-				n, err := strconv.Atoi(strings.TrimPrefix(id, "p"))
-				if err != nil || n < 0 || n >= listed || seen[n] == list {
-					unknown = id
-					return
-				}
-				seen[n] = list
-				found++
-			})
-			if err == nil && (found != listed || unknown != "") {
-				err = fmt.Errorf("a list of %d of %d pages, and %q", found, listed, unknown)
+			ids, err := l.List(ctx, user(0), "page", "viewer")
+			if err != nil {
+				return err
 			}
+			checkers.Do(func() {
+				if !slices.Equal(ids, last) {
+					last, err = ids, areAllPages(ids)
+				}
+			})
 			return err
 		}
 	})
+}
+
+// areAllPages returns an error unless a list has every page, once.
+func areAllPages(ids []string) error {
+	seen := make([]bool, listed)
+	for _, id := range ids {
+		n, err := strconv.Atoi(strings.TrimPrefix(id, "p"))
+		if err != nil || n < 0 || n >= listed || seen[n] {
+			return fmt.Errorf("the list of all pages has %q, or has it twice", id)
+		}
+		seen[n] = true
+	}
+	if len(ids) != listed {
+		return fmt.Errorf("a list of %d of %d pages", len(ids), listed)
+	}
+	return nil
 }
 
 // gated is the number of conditional tuples of the gate; the n-th is about the n-th group.

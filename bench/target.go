@@ -101,13 +101,10 @@ func (p *InProcess) Prepare(questions []Question) Call {
 }
 
 // List implements [Lister].
-func (p *InProcess) List(ctx context.Context, s tuplestore.Subject, typ, relation string, yield func(id string)) error {
+func (p *InProcess) List(ctx context.Context, s tuplestore.Subject, typ, relation string) ([]string, error) {
 	list, err := p.Engine.ListResources(ctx, p.Tenant, engine.ListResourcesRequest{Subject: s, Type: typ, Action: relation})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, id := range list.IDs {
-		yield(id)
-	}
-	return nil
+	return list.IDs, nil
 }

@@ -138,6 +138,7 @@ type Engine struct {
 	logger       *slog.Logger
 	heavy        *fair.Gate    // attempt.go
 	heavyThreads *fair.Threads // of those the gate admits
+	heavyLists   chan *listing // memory for the lists of heavy attempts, listresources.go
 	counts       *fair.Gate
 	watched      atomic.Int64 // estimated bytes in memory for watches of decisions
 
@@ -194,7 +195,7 @@ func New(c Config) (*Engine, error) {
 		store: c.Store, budget: c.ResidentBytes - max(0, c.ResidentBytes)/partsShare,
 		saveEvery: c.SaveEvery, leastSaved: c.LeastSaved, idleAfter: c.IdleAfter, maxVisits: c.MaxVisits, meter: c.Meter,
 		maxStaleness: c.MaxStaleness, tailTimeout: c.TailTimeout, lease: c.Lease, clock: c.Clock, logger: c.Logger,
-		heavy: newHeavyGate(), counts: newCountGate(),
+		heavy: newHeavyGate(), heavyLists: make(chan *listing, fair.HeavyPlaces()), counts: newCountGate(),
 	}
 	if c.ResidentBytes >= 0 {
 		e.parts = nodecache.New(c.ResidentBytes)

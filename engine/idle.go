@@ -6,7 +6,8 @@ import "time"
 const idleLooks = 4
 
 // dropIdle forgets the tenants without requests for [Config.IdleAfter], until the engine is closed.
-// So the memory of a deployment depends on the tenants in use, and not on all that ever were.
+// So the memory of a deployment depends on the tenants in use, and not on all that ever were. It also
+// frees the memory that lists use again.
 func (e *Engine) dropIdle() {
 	tick := time.NewTicker(max(e.idleAfter/idleLooks, time.Millisecond))
 	defer tick.Stop()
@@ -16,6 +17,7 @@ func (e *Engine) dropIdle() {
 			return
 		case <-tick.C:
 		}
+		e.dropListings()
 		e.tenants.Range(func(_, t any) bool {
 			t.(*tenant).look()
 			return true

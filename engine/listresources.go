@@ -119,8 +119,8 @@ type ResourceFilter struct {
 
 // allowedIDs lists the resources of a type for which a rule's set contains the subject.
 func (v *readView) allowedIDs(ctx context.Context, s view.Subject, typ string, rule int32, f ResourceFilter, after string, limit int) ([]string, error) {
-	l := listings.Get().(*listing)
-	defer l.release()
+	l := v.engine.takeListing(v.limits.Heavy)
+	defer v.engine.release(l, v.limits.Heavy)
 	if f.IDs != nil {
 		l.candidates = v.named(typ, f.IDs)
 	} else if err := l.reach(ctx, v, s, typ, rule); err != nil {
@@ -232,20 +232,53 @@ type listing struct {
 	candidates []candidate
 }
 
-var listings = sync.Pool{New: func() any { return new(listing) }}
+// lightListings are those of light attempts. Those of heavy ones are in [Engine.heavyLists]: a
+// sync.Pool has memory for each processor, so that lists that are few and long often find none.
+var lightListings = sync.Pool{New: func() any { return new(listing) }}
+
+// takeListing returns memory for a list, which the caller releases.
+func (e *Engine) takeListing(heavy bool) *listing {
+	if !heavy {
+		return lightListings.Get().(*listing)
+	}
+	select {
+	case l := <-e.heavyLists:
+		return l
+	default:
+		return new(listing)
+	}
+}
 
 // maxCandidates is the number of candidates whose memory a listing keeps for the next use.
 const maxCandidates = 1 << 18
 
 // release ends the use of the listing and of its candidates.
-func (l *listing) release() {
+func (e *Engine) release(l *listing, heavy bool) {
 	l.reverse.Release()
 	if cap(l.candidates) > maxCandidates {
 		l.candidates = nil
 	}
 	clear(l.candidates) // their IDs
 	l.candidates = l.candidates[:0]
-	listings.Put(l)
+	if !heavy {
+		lightListings.Put(l)
+		return
+	}
+	select {
+	case e.heavyLists <- l:
+	default:
+	}
+}
+
+// dropListings frees the memory of heavy lists.
+func (e *Engine) dropListings() {
+	for range cap(e.heavyLists) {
+		select {
+		case <-e.heavyLists:
+		default:
+			return
+		}
+	}
 }
 
 // reach finds the candidates of a list: the resources of the type that the subject may be allowed.

@@ -22,6 +22,5 @@ func tune() (ballast []byte) {
 	if _, processors := os.LookupEnv("GOMAXPROCS"); !processors {
 		fair.AddProcessors(2) // for password hashing and heavy requests
 	}
-	fair.ShortenSlices()
 	return ballast
 }

@@ -2,6 +2,7 @@ package fair
 
 import (
 	"runtime"
+	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -50,5 +51,28 @@ func TestMainThreadKeepsItsPriority(t *testing.T) {
 				t.Fatal("heavy work is on the main thread")
 			}
 		}
+	}
+}
+
+// Work that waits for a place starts as soon as the work before it ends, and has the thread too.
+func TestThreadsInTurn(t *testing.T) {
+	ended := make(chan struct{})
+	defer close(ended)
+	th := NewThreads(1, ended)
+	var place sync.Mutex
+	var callers sync.WaitGroup
+	used := map[int]int{} // place is held
+	for range 4 {
+		callers.Go(func() {
+			for range 500 {
+				place.Lock()
+				th.Do(func() { used[unix.Gettid()]++ })
+				place.Unlock()
+			}
+		})
+	}
+	callers.Wait()
+	if len(used) != 1 {
+		t.Errorf("work was on several threads, by number: %v", used)
 	}
 }

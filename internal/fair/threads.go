@@ -1,6 +1,9 @@
 package fair
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // Threads have a low priority, where the system has priorities of threads, so that the kernel
 // prefers the threads of light requests to heavy work. On a busy machine such a thread still has a
@@ -8,6 +11,7 @@ import "sync"
 type Threads struct {
 	n     int
 	start sync.Once
+	used  atomic.Int64 // threads that have work, or will have it
 	jobs  chan func()
 	ended <-chan struct{}
 }
@@ -17,21 +21,28 @@ func NewThreads(n int, ended <-chan struct{}) *Threads {
 	return &Threads{n: n, jobs: make(chan func()), ended: ended}
 }
 
-// Do does work on one of the threads, or on that of the caller if none is free. It returns when
+// Do does work on one of the threads, or on that of the caller if all have work. It returns when
 // the work is done; a panic of the work is a panic of Do.
 func (t *Threads) Do(work func()) {
 	t.start.Do(t.begin)
+	if t.used.Add(1) > int64(t.n) {
+		t.used.Add(-1)
+		work()
+		return
+	}
 	var panicked any
 	done := make(chan struct{})
 	job := func() {
 		defer close(done)
+		defer t.used.Add(-1)
 		defer func() { panicked = recover() }()
 		work()
 	}
 	select {
-	case t.jobs <- job:
+	case t.jobs <- job: // at once, or when a thread whose work is done gets its turn
 		<-done
-	default:
+	case <-t.ended:
+		t.used.Add(-1)
 		work()
 	}
 	if panicked != nil {

@@ -201,9 +201,9 @@ func (f *openFGA) Prepare(questions []bench.Question) bench.Call {
 }
 
 // List implements [bench.Lister]. OpenFGA ends a list after three seconds by default.
-func (f *openFGA) List(ctx context.Context, s tuplestore.Subject, typ, relation string, yield func(id string)) error {
+func (f *openFGA) List(ctx context.Context, s tuplestore.Subject, typ, relation string) (ids []string, err error) {
 	user := fgaTupleOf(tuplestore.Object{}, "", s).User
-	return f.exchange(ctx, f.url+"/streamed-list-objects", mustEncode(map[string]string{
+	err = f.exchange(ctx, f.url+"/streamed-list-objects", mustEncode(map[string]string{
 		"authorization_model_id": f.model, "consistency": fgaConsistency, "type": typ, "relation": relation, "user": user,
 	}), func(body io.Reader) error {
 		for lines := json.NewDecoder(body); ; {
@@ -219,9 +219,10 @@ func (f *openFGA) List(ctx context.Context, s tuplestore.Subject, typ, relation 
 			if line.Result == nil {
 				return fmt.Errorf("list: %v", line.Error)
 			}
-			yield(strings.TrimPrefix(line.Result.Object, typ+":"))
+			ids = append(ids, strings.TrimPrefix(line.Result.Object, typ+":"))
 		}
 	})
+	return ids, err
 }
 
 func mustEncode(v any) []byte {

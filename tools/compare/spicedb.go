@@ -170,24 +170,24 @@ func (s *spiceDB) Prepare(questions []bench.Question) bench.Call {
 }
 
 // List implements [bench.Lister].
-func (s *spiceDB) List(ctx context.Context, subject tuplestore.Subject, typ, relation string, yield func(id string)) error {
+func (s *spiceDB) List(ctx context.Context, subject tuplestore.Subject, typ, relation string) (ids []string, err error) {
 	stream, err := s.client.LookupResources(ctx, &v1.LookupResourcesRequest{
 		Consistency:        &v1.Consistency{Requirement: &v1.Consistency_FullyConsistent{FullyConsistent: true}},
 		ResourceObjectType: typ, Permission: relation, Subject: spiceDBSubject(subject),
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for {
 		res, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
-			return nil
+			return ids, nil
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if res.Permissionship == v1.LookupPermissionship_LOOKUP_PERMISSIONSHIP_HAS_PERMISSION {
-			yield(res.ResourceObjectId)
+			ids = append(ids, res.ResourceObjectId)
 		}
 	}
 }
