@@ -93,13 +93,22 @@ func (m *meter) runAlone(ctx context.Context, duration time.Duration) error {
 	}
 	for w, call := range m.calls {
 		wg.Go(func() {
+			sleep, err := newSleeper()
+			if err != nil {
+				cancel(err)
+				return
+			}
+			defer sleep.close()
 			at := time.Now()
 			if interval > 0 {
 				at = began.Add(interval * time.Duration(w) / time.Duration(f.Workers))
 			}
 			for at.Before(end) && ctx.Err() == nil {
 				due := at
-				sleepUntil(due) // returns at once in a closed loop
+				if err := sleep.until(due); err != nil { // returns at once in a closed loop
+					cancel(err)
+					return
+				}
 				if err := call(ctx); err != nil {
 					cancel(err)
 					return

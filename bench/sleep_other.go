@@ -4,5 +4,14 @@ package bench
 
 import "time"
 
-// sleepUntil returns at an instant or soon after.
-func sleepUntil(at time.Time) { time.Sleep(time.Until(at)) }
+// sleeper returns at an instant or soon after.
+type sleeper struct{}
+
+func newSleeper() (sleeper, error) { return sleeper{}, nil }
+
+func (sleeper) until(at time.Time) error {
+	time.Sleep(time.Until(at))
+	return nil
+}
+
+func (sleeper) close() {}

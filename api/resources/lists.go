@@ -126,11 +126,12 @@ func (h *Handlers) StreamAllowedResources(ctx context.Context, request StreamAll
 		return nil, err
 	}
 	return lines(func(w *web.Lines) error {
-		for _, r := range found.Resources {
-			item := allowedResource(r, in.Queries)
-			if err := w.Write(AllowedResourceLine{Actions: item.Actions, Type: item.Type, ExternalID: item.ExternalID}); err != nil {
-				return err
-			}
+		err := w.WriteAll(len(found.Resources), func(i int) any {
+			item := allowedResource(found.Resources[i], in.Queries)
+			return AllowedResourceLine{Actions: item.Actions, Type: item.Type, ExternalID: item.ExternalID}
+		})
+		if err != nil {
+			return err
 		}
 		return w.Write(AllowedResourceLine{Meta: streamMeta(info, len(found.Resources), found.Token)})
 	}), nil
@@ -337,12 +338,13 @@ func (h *Handlers) StreamAllowedSubjects(ctx context.Context, request StreamAllo
 		return nil, err
 	}
 	return lines(func(w *web.Lines) error {
-		for _, e := range found.Entries {
+		err := w.WriteAll(len(found.Entries), func(i int) any {
+			e := found.Entries[i]
 			named := engine.SubjectDocumentOf(e.Subject)
-			line := AllowedSubjectLine{Type: named.Type, ID: named.ID, Relation: named.Relation, Excluded: e.Excluded}
-			if err := w.Write(line); err != nil {
-				return err
-			}
+			return AllowedSubjectLine{Type: named.Type, ID: named.ID, Relation: named.Relation, Excluded: e.Excluded}
+		})
+		if err != nil {
+			return err
 		}
 		return w.Write(AllowedSubjectLine{Meta: streamMeta(info, len(found.Entries), found.Token)})
 	}), nil

@@ -48,7 +48,7 @@ type Router interface {
 func (s *Server) Serve(router Router) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
-		res := &response{ResponseWriter: w, operation: "none"}
+		res := &response{ResponseWriter: w, operation: "none", encoders: s.encoders}
 		res.RequestID = id.OfRequest()
 		res.ClientIP = s.clientIP(r)
 		res.certificates = s.clientCertificates(r)

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -101,5 +102,38 @@ func TestLinesThatFail(t *testing.T) {
 	lines := NewLines(httptest.NewRecorder())
 	if err := lines.Write(make(chan int)); err == nil {
 		t.Error("a channel was written")
+	}
+	if err := lines.WriteAll(1, func(int) any { return make(chan int) }); err == nil {
+		t.Error("a channel was written among all lines")
+	}
+}
+
+// All lines arrive in order, with and without threads that encode them.
+func TestWriteAll(t *testing.T) {
+	for _, n := range []int{0, 1, linesAtOnce - 1, linesAtOnce, linesAtOnce + 1, 3*linesAtOnce + 7} {
+		var want strings.Builder
+		for i := range n {
+			fmt.Fprintln(&want, i)
+		}
+		a := newFixture(t, nil, route{op: Operation{ID: "all", Method: "GET", Path: "/all", Scope: "things:read"}, do: func(w http.ResponseWriter, r *http.Request) {
+			lines := NewLines(w)
+			if lines.encoders == nil {
+				t.Error("the server has no threads that encode")
+			}
+			if err := lines.WriteAll(n, func(i int) any { return i }); err != nil || lines.Flush() != nil {
+				t.Error(err)
+			}
+		}}).do("GET", "/all", "app", "")
+		if a.Body.String() != want.String() {
+			t.Errorf("%d lines: a body of %d bytes, want %d", n, a.Body.Len(), want.Len())
+		}
+		if a.Header().Get("Content-Type") != "application/x-ndjson" {
+			t.Errorf("%d lines: %s", n, a.Header().Get("Content-Type"))
+		}
+		recorded := httptest.NewRecorder()
+		lines := NewLines(recorded)
+		if err := lines.WriteAll(n, func(i int) any { return i }); err != nil || lines.Flush() != nil || recorded.Body.String() != want.String() {
+			t.Errorf("%d lines without threads: %d bytes, %v", n, recorded.Body.Len(), err)
+		}
 	}
 }

@@ -136,6 +136,7 @@ type Server struct {
 	entrance *entrance
 	streams  *fair.Shares
 	uploads  *fair.Gate
+	encoders *fair.Threads // of long lists
 
 	idempotency *idempotency.Store
 	limits      Limits
@@ -191,6 +192,7 @@ func New(c Config) (*Server, error) {
 		},
 		uploads:     newUploads(),
 		streams:     fair.NewShares("streams", c.limits(int64(c.MaxStreams))),
+		encoders:    fair.NewThreads(fair.HeavyPlaces(), c.Stopping.Done()),
 		idempotency: c.Idempotency, limits: c.Limits, origins: c.Origins,
 	}
 	s.cors = newCORS(s)
@@ -350,7 +352,8 @@ type response struct {
 	// header are kept as well.
 	held *bytes.Buffer
 	// lines is a response whose error is its last line; nil: it ends without one.
-	lines *Lines
+	lines    *Lines
+	encoders *fair.Threads
 }
 
 func (res *response) WriteHeader(status int) {
