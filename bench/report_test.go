@@ -20,6 +20,7 @@ func TestRun(t *testing.T) {
 		{inPart, []string{bulkLoad, "check", "check", "batch"}},
 		{"exclusions", []string{bulkLoad, "check", "check", "batch", "batch of many subjects", "batch", "batch of many subjects"}},
 		{"load", []string{bulkLoad}},
+		{"writes", []string{bulkLoad, "write", "write", "write", writeExisting}},
 		{"stalls", []string{
 			bulkLoad, bulkLoad, "check, alone", "check, beside writes", "write, beside checks",
 			"check, beside writes and heavy requests", "write, beside checks and heavy requests", "list of 150,000", "check of costly conditions",

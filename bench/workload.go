@@ -56,7 +56,7 @@ func Choose(patterns string) ([]Workload, error) {
 	var chosen []Workload
 	all := Workloads()
 	docs := all[0].(*Docs)
-	all = append(all, Load{docs}, Stalls{docs}, NewLargerThanMemory(docs))
+	all = append(all, Load{docs}, Writes{docs}, Stalls{docs}, NewLargerThanMemory(docs))
 	for pattern := range strings.SplitSeq(patterns, ",") {
 		before := len(chosen)
 		for _, w := range all {

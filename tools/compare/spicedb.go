@@ -99,20 +99,25 @@ func spiceDBSubject(s tuplestore.Subject) *v1.SubjectReference {
 	return &v1.SubjectReference{Object: spiceDBObject(s.Object()), OptionalRelation: s.Relation}
 }
 
-// Write writes a single tuple as an application would, and many as a bulk import.
+// maxUpdates is SpiceDB's default limit of the updates of a write.
+const maxUpdates = 1000
+
+// Write writes as many tuples as a write may have as an application would, and more as a bulk import.
 func (s *spiceDB) Write(ctx context.Context, tuples []tuplestore.Tuple) error {
-	var batch []*v1.Relationship
-	for _, t := range tuples {
+	batch := make([]*v1.Relationship, len(tuples))
+	for i, t := range tuples {
 		relation := t.Relation
 		if s.direct[t.Object.Type+"#"+relation] {
 			relation = "direct_" + relation
 		}
-		batch = append(batch, &v1.Relationship{Resource: spiceDBObject(t.Object), Relation: relation, Subject: spiceDBSubject(t.Subject)})
+		batch[i] = &v1.Relationship{Resource: spiceDBObject(t.Object), Relation: relation, Subject: spiceDBSubject(t.Subject)}
 	}
-	if len(batch) == 1 {
-		_, err := s.client.WriteRelationships(ctx, &v1.WriteRelationshipsRequest{Updates: []*v1.RelationshipUpdate{
-			{Operation: v1.RelationshipUpdate_OPERATION_CREATE, Relationship: batch[0]},
-		}})
+	if len(batch) <= maxUpdates {
+		updates := make([]*v1.RelationshipUpdate, len(batch))
+		for i, r := range batch {
+			updates[i] = &v1.RelationshipUpdate{Operation: v1.RelationshipUpdate_OPERATION_CREATE, Relationship: r}
+		}
+		_, err := s.client.WriteRelationships(ctx, &v1.WriteRelationshipsRequest{Updates: updates})
 		return err
 	}
 	stream, err := s.client.ImportBulkRelationships(ctx)
