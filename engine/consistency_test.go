@@ -106,7 +106,7 @@ func TestChecksShareTheTailRead(t *testing.T) {
 // rememberingStore has all commits in memory.
 type rememberingStore struct{ tuplestore.Store }
 
-func (s rememberingStore) KnownChanges(tenant string, after tuplestore.Revision) ([]tuplestore.Commit, bool) {
+func (s rememberingStore) KnownChanges(tenant, _ string, after tuplestore.Revision) ([]tuplestore.Commit, bool) {
 	commits, err := s.Changes(context.Background(), tenant, after, 1000)
 	return commits, err == nil && len(commits) > 0
 }

@@ -86,9 +86,9 @@ func (t *tenant) rlock(ctx context.Context, c Consistency) (tokenIgnored bool, e
 	if t.isFresh(c.Mode, epoch, rev) {
 		return false, nil
 	}
-	resident, after := t.graph != nil, t.position.revision
+	resident, at := t.graph != nil, t.position
 	t.mu.RUnlock()
-	if resident && t.followKnown(after) {
+	if resident && t.followKnown(at) {
 		t.mu.RLock()
 		if t.isFresh(c.Mode, epoch, rev) {
 			return false, nil
@@ -225,10 +225,10 @@ func (t *tenant) follow(ctx context.Context) error {
 	}
 }
 
-// followKnown applies the commits after a revision to the resident graph, if the store has them in
+// followKnown applies the commits after a position to the resident graph, if the store has them in
 // memory. It reports whether it has; a commit that cannot be applied is left to refresh.
-func (t *tenant) followKnown(after tuplestore.Revision) bool {
-	commits, ok := t.engine.store.KnownChanges(t.id, after)
+func (t *tenant) followKnown(at position) bool {
+	commits, ok := t.engine.store.KnownChanges(t.id, at.epoch, at.revision)
 	if !ok {
 		return false
 	}
@@ -239,6 +239,16 @@ func (t *tenant) followKnown(after tuplestore.Revision) bool {
 	}
 	t.account()
 	return true
+}
+
+// followNewest is followKnown from the position of the resident graph, if there is one.
+func (t *tenant) followNewest() {
+	t.mu.RLock()
+	resident, at := t.graph != nil, t.position
+	t.mu.RUnlock()
+	if resident {
+		t.followKnown(at)
+	}
 }
 
 // apply applies one commit to the resident graph, unless another call has done so.

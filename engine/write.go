@@ -334,6 +334,7 @@ func (e *Engine) commit(ctx context.Context, tenantID string, validate func(posi
 			return tuplestore.Result{}, "", err
 		}
 		w.IfSchema = &at.schemaRevision
+		w.Known = t.known(&w, at)
 		result, err = names.Write(ctx, e.store, tenantID, w, at.compiled)
 		if errors.Is(err, tuplestore.ErrSchemaChanged) && attempt < schemaAttempts && w.Turn == nil {
 			continue
@@ -341,9 +342,41 @@ func (e *Engine) commit(ctx context.Context, tenantID string, validate func(posi
 		if err != nil {
 			return result, "", err
 		}
-		e.tenant(tenantID).tooLarge.count(result)
+		t.tooLarge.count(result)
+		if w.Known != nil && len(w.Ops) >= manyOps {
+			// Otherwise the next request waits for it.
+			e.loads.Go(t.followNewest)
+		}
 		return result, encodeToken(tenantID, result.Epoch, result.Revision), nil
 	}
+}
+
+// manyOps is the number of ops from which the resident graph follows a write at once.
+const manyOps = 100
+
+// maxKnown is the number of ops of the largest write of which a resident graph says what exists.
+const maxKnown = 2000
+
+// known returns what the resident graph knows of the tuples of a write, which was validated at a
+// position; nil if there is no graph, or if the write depends on more.
+func (t *tenant) known(w *tuplestore.Write, at position) *tuplestore.Known {
+	if w.LikelyNew || w.CommitID != "" || len(w.Ops) > maxKnown || !w.DependsOnTuples() {
+		return nil
+	}
+	t.followNewest()
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if t.graph == nil || t.position.compiled != at.compiled {
+		return nil
+	}
+	k := &tuplestore.Known{Epoch: t.position.epoch, Revision: t.position.revision}
+	for i := range w.Ops {
+		tuple := w.Ops[i].Tuple
+		if on, exists := t.graph.Qualifier(tuple); exists {
+			k.Facts = append(k.Facts, tuplestore.Fact{Tuple: tuple, Qualifier: on})
+		}
+	}
+	return k
 }
 
 // at returns the position. It is brought up to date if newest is set or no position is

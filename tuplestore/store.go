@@ -54,10 +54,11 @@ type Store interface {
 	// with [ErrRevisionCollected] if the commits have been collected.
 	Changes(ctx context.Context, tenant string, after Revision, limit int) ([]Commit, error)
 
-	// KnownChanges is Changes without I/O and without a limit. It answers only if this process is
-	// the database's only writer and still has the commits after the revision, of which there is
-	// at least one; some of them may be newer than KnownHead.
-	KnownChanges(tenant string, after Revision) ([]Commit, bool)
+	// KnownChanges is Changes without I/O and without a limit. It answers only if this process has
+	// made the commits after the revision of an epoch, of which there is at least one, and still
+	// has them. Another process can have made newer ones, unless this one is the database's only
+	// writer; some can be newer than KnownHead.
+	KnownChanges(tenant, epoch string, after Revision) ([]Commit, bool)
 
 	// Since returns the head, and the tuples that the commits after a revision have changed. It is
 	// for readers that only have to know what has changed: complete is false, and no tuple is
@@ -293,6 +294,10 @@ type Write struct {
 	// LikelyNew: the tuples of Ops, apart from presences, probably do not exist. A store can then
 	// insert them first, and look at what exists only if that fails.
 	LikelyNew bool
+	// Known, if not nil, saves the store reading the tuples of Ops, if they decide the write
+	// ([Write.DependsOnTuples]) and the store knows what has changed since. It does not change the
+	// result.
+	Known *Known
 	// PutSchema, if not nil, replaces the schema document.
 	PutSchema []byte
 	// Also adds the caller's own rows to the transaction. It runs after the ops have been

@@ -27,6 +27,11 @@ func (b *Batch) Queue(sql string, args []any, scan func(*Rows) error) {
 	b.items = append(b.items, batchItem{sql, args, scan})
 }
 
+// QueueFirst is Queue of a statement that comes before those that are queued.
+func (b *Batch) QueueFirst(sql string, args []any, scan func(*Rows) error) {
+	b.items = slices.Insert(b.items, 0, batchItem{sql, args, scan})
+}
+
 // Len is the number of statements queued and of calls of Collect.
 func (b *Batch) Len() int { return len(b.items) + b.collected }
 
@@ -62,15 +67,10 @@ type Pipeline struct {
 	db *DB
 }
 
-// Pipeline begins a transaction; BEGIN travels with the statements of first.
+// Pipeline begins a transaction; BEGIN travels with the statements of first. If first is nil, it
+// travels with those of Commit, which must be the only ones.
 // It is never retried: see [IsRetryable] for errors that invite the caller to.
 func (db *DB) Pipeline(ctx context.Context, first *Batch) (*Pipeline, error) {
-	return db.begin(ctx, first)
-}
-
-// begin begins a transaction. If first is nil, BEGIN travels with COMMIT, and there must be no
-// other statements.
-func (db *DB) begin(ctx context.Context, first *Batch) (*Pipeline, error) {
 	var notices []notice
 	if first != nil {
 		first.complete(db.Dialect())
@@ -112,7 +112,7 @@ func (db *DB) ReadCommitted(ctx context.Context, first, last func(*Batch)) error
 		if b.Len() == 0 {
 			begin = nil
 		}
-		p, err := db.begin(ctx, begin)
+		p, err := db.Pipeline(ctx, begin)
 		if err != nil {
 			return err
 		}

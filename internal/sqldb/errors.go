@@ -36,6 +36,13 @@ func IsUniqueViolation(err error) bool {
 	return false
 }
 
+// IsDivisionByZero reports whether err is that of a division by zero, with which a statement ends a
+// transaction on a server. SQLite returns NULL for it.
+func IsDivisionByZero(err error) bool {
+	pgErr, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && pgErr.Code == "22012" // division_by_zero
+}
+
 // IsRetryable reports whether the database rolled a transaction back only
 // because of others running at the same time, so that it may succeed if it is
 // run again from its beginning.

@@ -106,7 +106,7 @@ func (s *Store) Changes(_ context.Context, tenant string, after tuplestore.Revis
 }
 
 // KnownChanges implements [tuplestore.Store]. It never answers: Changes has no I/O.
-func (s *Store) KnownChanges(string, tuplestore.Revision) ([]tuplestore.Commit, bool) {
+func (s *Store) KnownChanges(string, string, tuplestore.Revision) ([]tuplestore.Commit, bool) {
 	return nil, false
 }
 

@@ -32,9 +32,8 @@ const maxAhead = 2
 
 // plan is the state of a tenant after a load that is decided.
 type plan struct {
-	head                      tuplestore.Head
-	commitEvents, committedAt int64
-	created                   []version // by this load, in primary-key order
+	tip
+	created []version // by this load, in primary-key order
 }
 
 // ahead is a load that is prepared while others commit.
@@ -72,13 +71,8 @@ func (a *attempt) planned(o outcome) *plan {
 	if o.err != nil || len(e.commits) != 1 || len(e.deleted)+len(e.transient)+len(e.schemas) > 0 || e.others {
 		return nil
 	}
-	p := &plan{head: a.view.Head(), commitEvents: a.commitEvents, committedAt: a.committedAt}
-	if e.commits[0].event != "" {
-		p.commitEvents++
-	}
 	e.sort()
-	p.created = e.created
-	return p
+	return &plan{a.after(), e.created}
 }
 
 // prepareNext starts to prepare the next write, if it is a load and the one before it is decided.
@@ -180,31 +174,50 @@ func (s *Store) finish(a *ahead, told *revocations) (_ []outcome, err error) {
 	}
 	at := a.attempt
 	defer func() { a.end(err) }()
-	before := a.after[len(a.after)-1]
-	at.head = nil
-	lock := new(sqldb.Batch)
+	before := a.after[len(a.after)-1].tip
 	if at.tx != nil {
 		defer at.tx.Rollback()
+		lock := new(sqldb.Batch)
+		at.head = nil
 		at.lock(lock, freeHead)
-		err = at.tx.Send(at.ctx, lock)
-	} else {
-		at.lock(lock, ofTenant)
-		if at.tx, err = s.DB.Pipeline(at.ctx, lock); err == nil {
-			defer at.tx.Rollback()
+		if err := at.tx.Send(at.ctx, lock); err != nil {
+			return nil, err
 		}
+		err = at.isAt(before)
+	} else if err = at.lockAt(before); err == nil {
+		defer at.tx.Rollback()
 	}
 	if err != nil {
 		return nil, err
 	}
-	if at.head == nil || *at.head != before.head || at.commitEvents != before.commitEvents || at.committedAt != before.committedAt {
-		return nil, errOvertaken
-	}
-	at.committedAt = at.effects.commits[0].At.UnixMicro()
 	if err := at.commit(told); err != nil {
 		return nil, err
 	}
 	s.asPrepared.Add(1)
 	return []outcome{a.outcome}, nil
+}
+
+// lockAt begins the transaction and locks the head. It fails with [errOvertaken] unless that is the
+// one of a state.
+func (a *attempt) lockAt(before tip) (err error) {
+	lock := new(sqldb.Batch)
+	a.head = nil
+	a.lock(lock, ofTenant)
+	if a.tx, err = a.store.DB.Pipeline(a.ctx, lock); err != nil {
+		return err
+	}
+	if err = a.isAt(before); err != nil {
+		a.tx.Rollback()
+	}
+	return err
+}
+
+// isAt returns [errOvertaken] unless the head that was read is the one of a state.
+func (a *attempt) isAt(before tip) error {
+	if a.head == nil || *a.head != before.head || a.commitEvents != before.commitEvents || a.committedAt != before.committedAt {
+		return errOvertaken
+	}
+	return nil
 }
 
 // rollback ends what was prepared.

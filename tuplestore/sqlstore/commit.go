@@ -36,12 +36,15 @@ func (s *Store) commit(l *tenantQueue, group []*request, prepared *ahead) {
 		}
 	}()
 	supposeNew := s.suggestsNew(group)
+	at, facts, known := s.recent.known(tenant, group)
 	for restarts := 0; ; {
 		var outcomes []outcome
 		var err error
 		ahead := prepared
 		if prepared = nil; ahead != nil {
 			outcomes, err = s.finish(ahead, told)
+		} else if known {
+			outcomes, err = s.attemptKnown(l, group, at, facts, told)
 		} else {
 			outcomes, err = s.attempt(l, group, supposeNew, told)
 		}
@@ -53,6 +56,15 @@ func (s *Store) commit(l *tenantQueue, group []*request, prepared *ahead) {
 			return
 		}
 		s.dropAhead(l)
+		if known && ahead == nil {
+			known = false
+			if errors.Is(err, errOvertaken) {
+				s.recent.pauseKnown(tenant)
+			}
+			if !asAmbiguous(err) {
+				continue // the next attempt reads
+			}
+		}
 		if ahead != nil && !asAmbiguous(err) && !sqldb.IsUniqueViolation(err) {
 			continue // its state, its time or its connection may be over, those of the group are not
 		}
@@ -140,6 +152,7 @@ type attempt struct {
 	tx     *sqldb.Pipeline
 
 	head     *tuplestore.Head   // nil for a tenant without a row
+	unlocked *tip               // the state that is required when the head is moved; nil: the head is locked
 	existing []tuplestore.Fact  // for the view, as it is read
 	receipts map[string]receipt // by commit ID
 	holders  []Holder
@@ -222,10 +235,27 @@ func (a *attempt) copy() error {
 	return nil
 }
 
-// encode makes the statements of everything that was decided and not copied.
+// encode makes the statements of everything that was decided and not copied, with those that move
+// the head: they come first, with a guard, if the head is not locked yet.
 func (a *attempt) encode() (err error) {
-	a.last, err = a.effects.batch(a.store.DB.Dialect(), a.tenant, *a.head, a.view.Head(), a.commitEvents)
-	return err
+	if a.last, err = a.effects.batch(a.store.DB.Dialect(), a.tenant, a.commitEvents); err != nil || a.view.Head() == *a.head {
+		return err
+	}
+	after := a.after()
+	args := []any{a.tenant, int64(after.head.Revision), int64(after.head.SchemaRevision), after.commitEvents, after.committedAt}
+	const move = `UPDATE tenant_heads SET rev = $2, schema_rev = $3, commit_events = $4, committed_at = $5 WHERE tenant_id = $1`
+	if a.unlocked == nil {
+		a.last.Queue(move, args, nil)
+		return nil
+	}
+	// The second statement sees what was committed before the first had the lock.
+	a.last.QueueFirst(`
+		SELECT 1 / COUNT(*) FROM tenant_heads AS h WHERE h.tenant_id = $1 AND h.epoch = $2 AND h.rev = $3 AND h.committed_at = $4
+			AND NOT EXISTS (SELECT 1 FROM tenant_leases AS l JOIN lease_nodes AS n ON n.node_id = l.node_id WHERE l.tenant_id = h.tenant_id)`,
+		[]any{a.tenant, after.head.Epoch, int64(after.head.Revision), after.committedAt}, nil)
+	a.last.QueueFirst(move+` AND epoch = $6 AND rev = $7 AND committed_at = $8`,
+		append(args, a.unlocked.head.Epoch, int64(a.unlocked.head.Revision), a.unlocked.committedAt), nil)
+	return nil
 }
 
 // commit ends the transaction with everything that was decided.
@@ -246,12 +276,29 @@ func (a *attempt) commit(told *revocations) error {
 	if err := a.tx.Commit(a.ctx, a.last); err != nil {
 		return err
 	}
+	if len(a.holders) > 0 { // other processes have read leases, and write
+		a.store.recent.forget(a.tenant)
+	} else if len(a.effects.commits) > 0 {
+		a.store.recent.add(a.tenant, a.effects.commits, a.after()) // before the head, of which they are the changes
+	}
 	if a.store.onlyWriter() {
-		a.store.recent.add(a.tenant, a.effects.commits) // before the head, of which they are the changes
 		a.store.known.Store(a.tenant, a.view.Head())
 	}
 	told.release(a.view.Head().Revision)
 	return nil
+}
+
+// after returns the state that the attempt leaves.
+func (a *attempt) after() tip {
+	t := tip{head: a.view.Head(), commitEvents: a.commitEvents, committedAt: a.committedAt}
+	for i := range a.effects.commits {
+		c := &a.effects.commits[i]
+		t.committedAt = c.At.UnixMicro()
+		if c.event != "" {
+			t.commitEvents++
+		}
+	}
+	return t
 }
 
 // errNoHead: the head row, which was just inserted if missing, does not exist.

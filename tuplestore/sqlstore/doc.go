@@ -31,6 +31,10 @@
 //	(validate each write in Go, in order; run its Also, ask its Attach)
 //	run what is attached; write the net effects of all; set the head; COMMIT
 //
+// A group takes one round trip if the process knows what exists (known.go): its writes then come
+// with what their callers have read at earlier revisions, and this process has made all commits
+// since.
+//
 // Each write has a revision, a receipt and an error of its own. If an Also fails, the
 // transaction is rolled back and the group is run again without that write.
 //
@@ -46,7 +50,8 @@
 // A connection can break after COMMIT was sent. The group is then run again until the
 // outcome is known: the lock on the head waits for the transaction that may be in progress,
 // and the receipts, which commit together with the writes, show which of them were applied.
-// No write is repeated without this check.
+// No write is repeated without this check. A transaction of one round trip may even begin later;
+// then it finds another head than the one it requires, and fails.
 //
 // # Read leases
 //

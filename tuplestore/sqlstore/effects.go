@@ -113,9 +113,9 @@ func (e *effects) receipt(r *request, result tuplestore.Result, micros int64) {
 	e.receipts = append(e.receipts, receiptRow{r.commitID, r.hash, result.Revision, encodeResult(result), micros})
 }
 
-// batch returns the statements that write the effects and move the head, after the attached
-// ones. commitEvents is how many commits have an event before.
-func (e *effects) batch(dialect sqldb.Dialect, tenant string, before, after tuplestore.Head, commitEvents int64) (*sqldb.Batch, error) {
+// batch returns the statements that write the effects, after the attached ones. commitEvents is how
+// many commits have an event before.
+func (e *effects) batch(dialect sqldb.Dialect, tenant string, commitEvents int64) (*sqldb.Batch, error) {
 	b := &e.attached
 	var failed error
 	queue := func(sql func(s *statement) string) {
@@ -187,10 +187,6 @@ func (e *effects) batch(dialect sqldb.Dialect, tenant string, before, after tupl
 			{name: "result", texts: results},
 			{name: "committed_at", ints: times},
 		})
-	}
-	if after != before {
-		b.Queue(`UPDATE tenant_heads SET rev = $2, schema_rev = $3, commit_events = $4, committed_at = $5 WHERE tenant_id = $1`,
-			[]any{tenant, int64(after.Revision), int64(after.SchemaRevision), commitEvents, e.commits[len(e.commits)-1].At.UnixMicro()}, nil)
 	}
 	return b, failed
 }

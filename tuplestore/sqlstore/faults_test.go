@@ -50,9 +50,14 @@ func openFaulty(t *testing.T) *faulty {
 // write creates a relation, with an event of the commit, or deletes one, with another event. Both
 // have a row of their own.
 func (f *faulty) write(ctx context.Context, id string, ops ...tuplestore.Op) error {
+	_, err := f.send(ctx, id, tuplestore.Write{CommitID: id, Ops: ops, LikelyNew: len(ops) > 1})
+	return err
+}
+
+// send is write of a write that can have another commit ID.
+func (f *faulty) send(ctx context.Context, id string, w tuplestore.Write) (tuplestore.Result, error) {
 	e := eventlog.New(eventlog.RelationCreated, eventlog.Origin{RequestID: id}, struct{}{})
-	w := tuplestore.Write{CommitID: id, Ops: ops, LikelyNew: len(ops) > 1}
-	if ops[0].Kind == tuplestore.Create {
+	if w.Ops[0].Kind == tuplestore.Create {
 		w.Event = func(tuplestore.Result) string { return e.Text() }
 	}
 	w.Attach = func(_ tuplestore.Result, b *sqldb.Batch) {
@@ -61,8 +66,7 @@ func (f *faulty) write(ctx context.Context, id string, ops ...tuplestore.Op) err
 			eventlog.Append(b, "t", e)
 		}
 	}
-	_, err := f.store.Write(ctx, "t", w)
-	return err
+	return f.store.Write(ctx, "t", w)
 }
 
 func op(kind tuplestore.OpKind, object string) tuplestore.Op {
@@ -141,6 +145,12 @@ func TestEachFault(t *testing.T) {
 // While a share of all batches has faults, every acknowledged write is stored exactly once,
 // no refused one is, and the history is consistent.
 func TestFaults(t *testing.T) {
+	t.Run("commit IDs", func(t *testing.T) { writeWithFaults(t, false) })
+	t.Run("known", func(t *testing.T) { writeWithFaults(t, true) })
+}
+
+// writeWithFaults writes with commit IDs, or knows what exists.
+func writeWithFaults(t *testing.T, knows bool) {
 	seed := *faultSeed
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())
@@ -164,16 +174,27 @@ func TestFaults(t *testing.T) {
 	for n := range writers {
 		wg.Go(func() {
 			r := rand.New(rand.NewPCG(seed, uint64(n+1)))
-			exists := map[string]bool{}
+			exists := map[string]bool{} // which only this writer changes
+			var known *tuplestore.Known
 			for i := range *faultWrites {
 				object := fmt.Sprintf("%d-%d", n, r.IntN(4))
 				a := attempt{id: fmt.Sprintf("%d.%d", n, i), op: op(tuplestore.Create, object)}
 				if exists[object] {
 					a.op.Kind = tuplestore.Delete
 				}
-				err := f.write(t.Context(), a.id, a.op)
+				w := tuplestore.Write{CommitID: a.id, Ops: []tuplestore.Op{a.op}}
+				if knows {
+					w.CommitID, w.Known = "", known
+				}
+				result, err := f.send(t.Context(), a.id, w)
 				if a.failed = err != nil; !a.failed {
 					exists[object] = !exists[object]
+					known = &tuplestore.Known{Epoch: result.Epoch, Revision: result.Revision}
+					for object, exists := range exists {
+						if exists {
+							known.Facts = append(known.Facts, tuplestore.Fact{Tuple: op(0, object).Tuple})
+						}
+					}
 				}
 				made[n] = append(made[n], a)
 				ambiguous := (*sqldb.AmbiguousCommitError)(nil)
@@ -192,6 +213,9 @@ func TestFaults(t *testing.T) {
 	for _, attempts := range made {
 		for _, a := range attempts {
 			want := counted{Receipts: 1, Attached: 1}
+			if knows {
+				want.Receipts = 0 // by another ID
+			}
 			if a.failed {
 				want = counted{}
 				refused++
@@ -247,8 +271,9 @@ func TestFaults(t *testing.T) {
 	if err != nil || int(position) != succeeded || len(logged) != succeeded {
 		t.Errorf("%d events, %d different, %v, want %d", position, len(logged), err, succeeded)
 	}
-	t.Logf("%s; %d writes acknowledged, %d refused", f.line, succeeded, refused)
-	if succeeded < writers**faultWrites/2 || len(f.line.Injected()) < 5 {
+	asKnown := f.store.asKnown.Load()
+	t.Logf("%s; %d writes acknowledged, %d refused; %d groups as known", f.line, succeeded, refused, asKnown)
+	if succeeded < writers**faultWrites/2 || len(f.line.Injected()) < 5 || knows && asKnown < 5 {
 		t.Errorf("this shows too little")
 	}
 }

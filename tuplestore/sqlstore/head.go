@@ -75,11 +75,8 @@ func (s *Store) Latest(ctx context.Context, tenant string) (tuplestore.Head, []b
 }
 
 // KnownChanges implements [tuplestore.Store].
-func (s *Store) KnownChanges(tenant string, after tuplestore.Revision) ([]tuplestore.Commit, bool) {
-	if !s.onlyWriter() {
-		return nil, false
-	}
-	return s.recent.after(tenant, after)
+func (s *Store) KnownChanges(tenant, epoch string, after tuplestore.Revision) ([]tuplestore.Commit, bool) {
+	return s.recent.after(tenant, epoch, after)
 }
 
 // Changes implements [tuplestore.Store].

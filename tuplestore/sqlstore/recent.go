@@ -7,67 +7,128 @@ import (
 	"stonetown/tuplestore"
 )
 
-// recent has the newest commits of all tenants in memory, if this process is the only writer, so
-// that a reader in the process moves past a write without a read. What it keeps is bounded, however
-// many tenants write.
+// recent has the newest commits that this process made, of all tenants, in memory. A reader in the
+// process moves past them without a read, and a writer knows the state that they have left
+// (known.go). What it keeps is bounded, however many tenants write.
 type recent struct {
 	mu      sync.RWMutex
-	commits map[string][]tuplestore.Commit // by tenant, oldest first, without gaps
-	slots   [recentCommits]recentSlot
-	next    int // the slot of the oldest commit
+	tenants map[string]*recentTenant  // that have commits
+	slots   [recentCommits]recentSlot // a ring: which commit is dropped next
+	oldest  int
+	kept    int // slots
+	changes int // of the commits of all slots
 }
 
-// recentSlot says which commit is dropped next.
+// recentTenant is the newest commits of a tenant.
+type recentTenant struct {
+	commits []tuplestore.Commit // oldest first, without gaps
+	tip     tip                 // after the last one
+
+	// Where other processes write to the tenant, too, the state is often not the one that this
+	// process knows. Then the next left groups are written as if nothing were known: each time twice
+	// as many.
+	pause, left int
+}
+
+// tip is the state of a tenant after a commit.
+type tip struct {
+	head                      tuplestore.Head
+	commitEvents, committedAt int64 // the number of commits with an event; the time in µs
+}
+
 type recentSlot struct {
 	tenant   string
 	revision tuplestore.Revision
+	changes  int
 }
 
 const (
 	recentCommits = 256
-	recentChanges = 64 // of a commit; a larger one is not kept, nor are those before it
+	recentChanges = 16_384 // of all commits
+	largestRecent = 2048   // changes of a commit; a larger one is not kept, nor are those before it
+
+	shortestPause, longestPause = 16, 1024 // groups
 )
 
-// add keeps the commits of a group.
-func (r *recent) add(tenant string, rows []commitRow) {
+// add keeps the commits of a group, and the state that they leave.
+func (r *recent) add(tenant string, rows []commitRow, after tip) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.commits == nil {
-		r.commits = make(map[string][]tuplestore.Commit)
-	}
 	for _, row := range rows {
-		if len(row.Changes) > recentChanges {
-			delete(r.commits, tenant)
+		n := len(row.Changes)
+		if n > largestRecent {
+			delete(r.tenants, tenant)
 			continue
 		}
-		slot := &r.slots[r.next]
-		r.next = (r.next + 1) % recentCommits
-		r.drop(*slot)
-		*slot = recentSlot{tenant, row.Revision}
-		r.commits[tenant] = append(r.commits[tenant], row.Commit)
+		for r.kept == recentCommits || r.kept > 0 && r.changes+n > recentChanges {
+			r.dropOldest()
+		}
+		t := r.tenants[tenant]
+		if t == nil {
+			t = new(recentTenant)
+			if r.tenants == nil {
+				r.tenants = make(map[string]*recentTenant)
+			}
+			r.tenants[tenant] = t
+		}
+		if last := len(t.commits) - 1; last >= 0 && (t.commits[last].Revision+1 != row.Revision || t.tip.head.Epoch != after.head.Epoch) {
+			t.commits = nil // another process has written in between
+		}
+		t.commits = append(t.commits, row.Commit)
+		t.tip = after
+		r.slots[(r.oldest+r.kept)%recentCommits] = recentSlot{tenant, row.Revision, n}
+		r.kept++
+		r.changes += n
+	}
+	if t := r.tenants[tenant]; t != nil {
+		if t.left > 0 {
+			t.left--
+		} else if t.pause > 0 {
+			t.pause--
+		}
 	}
 }
 
-// drop drops the commit of a slot, if it is kept. mu is held.
-func (r *recent) drop(s recentSlot) {
-	list := r.commits[s.tenant]
-	if len(list) == 0 || list[0].Revision != s.revision {
-		return
+// forget drops the commits of a tenant.
+func (r *recent) forget(tenant string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.tenants, tenant)
+}
+
+// dropOldest empties the oldest slot. mu is held.
+func (r *recent) dropOldest() {
+	s := r.slots[r.oldest]
+	r.oldest = (r.oldest + 1) % recentCommits
+	r.kept--
+	r.changes -= s.changes
+	t := r.tenants[s.tenant]
+	if t == nil || t.commits[0].Revision != s.revision {
+		return // dropped before, by a gap
 	}
-	if list = slices.Delete(list, 0, 1); len(list) > 0 {
-		r.commits[s.tenant] = list
-	} else {
-		delete(r.commits, s.tenant)
+	if t.commits = slices.Delete(t.commits, 0, 1); len(t.commits) == 0 {
+		delete(r.tenants, s.tenant)
 	}
 }
 
-// after returns the commits after a revision; false if they are not all kept.
-func (r *recent) after(tenant string, rev tuplestore.Revision) ([]tuplestore.Commit, bool) {
+// after returns the commits after a revision of an epoch; false if they are not all kept.
+func (r *recent) after(tenant, epoch string, rev tuplestore.Revision) ([]tuplestore.Commit, bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	list := r.commits[tenant]
-	if len(list) == 0 || list[0].Revision > rev+1 || list[len(list)-1].Revision <= rev {
+	t := r.tenants[tenant]
+	if t == nil || t.tip.head.Epoch != epoch || t.tip.head.Revision <= rev {
 		return nil, false
 	}
-	return slices.Clone(list[rev+1-list[0].Revision:]), true
+	list, ok := t.since(rev)
+	return slices.Clone(list), ok
+}
+
+// since returns the commits after a revision, which is not after the tip; false if they are not all
+// kept.
+func (t *recentTenant) since(rev tuplestore.Revision) ([]tuplestore.Commit, bool) {
+	first := t.commits[0].Revision
+	if rev+1 < first {
+		return nil, false
+	}
+	return t.commits[rev+1-first:], true
 }

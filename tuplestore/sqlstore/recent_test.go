@@ -7,31 +7,19 @@ import (
 	"stonetown/tuplestore"
 )
 
-// The commits of a process that is the only writer are kept, and those of others are not.
-func TestKnownChangesOfTheOnlyWriter(t *testing.T) {
-	onEach(t, func(t *testing.T, url string) {
-		s := open(t, Config{DB: openDB(t, url)})
-		if _, err := s.Write(t.Context(), "t", tuplestore.Write{Ops: []tuplestore.Op{creation("1", "ann")}}); err != nil {
-			t.Fatal(err)
-		}
-		if commits, known := s.KnownChanges("t", 0); known != s.onlyWriter() {
-			t.Errorf("known: %v, %+v", known, commits)
-		}
-	})
-}
-
 // The commits that are kept are the newest ones, of whichever tenant, and without gaps.
 func TestRecentIsBounded(t *testing.T) {
 	var r recent
 	head := map[string]tuplestore.Revision{}
 	commit := func(tenant string, changes int) {
 		head[tenant]++
-		r.add(tenant, []commitRow{{Commit: tuplestore.Commit{Revision: head[tenant], Changes: make([]tuplestore.Change, changes)}}})
+		r.add(tenant, []commitRow{{Commit: tuplestore.Commit{Revision: head[tenant], Changes: make([]tuplestore.Change, changes)}}},
+			tip{head: tuplestore.Head{Revision: head[tenant], Epoch: "e"}})
 	}
 	kept := func(tenant string, want int) {
 		t.Helper()
 		for after := range head[tenant] {
-			commits, ok := r.after(tenant, after)
+			commits, ok := r.after(tenant, "e", after)
 			n := int(head[tenant] - after)
 			if ok != (n <= want) {
 				t.Fatalf("%s: the commits after %d of %d are known: %v, want the last %d", tenant, after, head[tenant], ok, want)
@@ -42,7 +30,7 @@ func TestRecentIsBounded(t *testing.T) {
 		}
 	}
 	for range recentCommits {
-		commit("a", recentChanges)
+		commit("a", recentChanges/recentCommits)
 	}
 	kept("a", recentCommits)
 	commit("a", 1)
@@ -54,7 +42,7 @@ func TestRecentIsBounded(t *testing.T) {
 	kept("b", 100)
 
 	// A large commit is a gap: what was before it is of no use.
-	commit("b", recentChanges+1)
+	commit("b", largestRecent+1)
 	kept("b", 0)
 	commit("b", 1)
 	kept("b", 1)
@@ -64,12 +52,26 @@ func TestRecentIsBounded(t *testing.T) {
 	}
 	kept("b", 11)
 
+	// Large commits take the place of several.
+	commit("a", largestRecent)
+	commit("b", largestRecent)
+	for range recentChanges/largestRecent - 2 {
+		commit("a", largestRecent)
+	}
+	kept("a", recentChanges/largestRecent-1)
+	kept("b", 1)
+
+	// A revision of another process is a gap.
+	head["a"]++
+	commit("a", 1)
+	kept("a", 1)
+
 	for i := range recentCommits {
 		commit(fmt.Sprint(i), 1)
 	}
 	kept("a", 0)
 	kept("b", 0)
-	if n := len(r.commits); n != recentCommits {
+	if n := len(r.tenants); n != recentCommits {
 		t.Errorf("%d tenants are kept, want %d", n, recentCommits)
 	}
 }

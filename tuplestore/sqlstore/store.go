@@ -125,7 +125,9 @@ type Store struct {
 	recent recent
 	texts  texts
 
-	asPrepared atomic.Int64 // loads that were committed as they were prepared ahead, for tests
+	// For tests: loads that were committed as they were prepared ahead, and groups that were on the
+	// state that the process knows.
+	asPrepared, asKnown atomic.Int64
 
 	stop    context.Context // ends with Close
 	cancel  context.CancelFunc

@@ -15,20 +15,30 @@ import (
 // newest snapshot, and in the end the snapshot at every revision, is read in every way and
 // compared with the model.
 var historyCases = []testCase{
-	{"every revision equals the model, seed 1", func(f *fixture) { history(f, 1) }},
-	{"every revision equals the model, seed 2", func(f *fixture) { history(f, 2) }},
-	{"every revision of writers who wait together is as the changelog has it", concurrentHistory},
+	{"every revision equals the model, seed 1", func(f *fixture) { history(1, f) }},
+	{"every revision equals the model, seed 2", func(f *fixture) { history(2, f) }},
+	{"every revision of writers who wait together is as the changelog has it", func(f *fixture) { concurrentHistory(f) }},
 }
 
-func history(f *fixture, seed uint64) {
+// history writes through one of some stores on the same data at a time. The callers of most writes
+// know what existed at one of the last revisions.
+func history(seed uint64, stores ...*fixture) {
+	f := stores[0]
 	const writes = 120
 	g := generator{rand.New(rand.NewPCG(seed, 0))}
 	states := []state{{records: map[tuplestore.Tuple]tuplestore.Record{}}} // by revision
+	in := f
 	for i := range writes {
 		write := g.write(fmt.Sprint("actor ", i))
+		if last := len(states) - 1; last > 0 && g.IntN(5) > 0 {
+			write.Known = states[last-g.IntN(min(last, 10))].known(&write, f.head().Epoch)
+		}
+		if g.IntN(8) == 0 {
+			in = stores[g.IntN(len(stores))]
+		}
 		before := states[len(states)-1]
 		after, statuses, counts, wantErr := before.apply(write)
-		result, err := f.store.Write(f.ctx, f.tenant, write)
+		result, err := in.store.Write(f.ctx, f.tenant, write)
 		if fmt.Sprint(err) != fmt.Sprint(wantErr) {
 			f.Fatalf("write %d, %+v: error %v, want %v", i, write, err, wantErr)
 		}
@@ -70,16 +80,37 @@ func history(f *fixture, seed uint64) {
 	}
 }
 
-// concurrentHistory runs concurrent writers. The store determines the order: its changelog
-// must be consistent, and agree with the snapshots.
-func concurrentHistory(f *fixture) {
+// known returns what a caller knows who has read the state.
+func (s state) known(w *tuplestore.Write, epoch string) *tuplestore.Known {
+	k := &tuplestore.Known{Epoch: epoch, Revision: s.rev}
+	for _, op := range w.Ops {
+		if r, ok := s.records[op.Tuple]; ok {
+			k.Facts = append(k.Facts, r.Fact)
+		}
+	}
+	return k
+}
+
+// concurrentHistory runs concurrent writers, through some stores on the same data, of which some
+// know what existed shortly before. The store determines the order: its changelog must be
+// consistent, and agree with the snapshots.
+func concurrentHistory(stores ...*fixture) {
+	f := stores[0]
 	const writers, each = 12, 15
 	var wg sync.WaitGroup
 	for n := range writers {
 		wg.Go(func() {
-			g := generator{rand.New(rand.NewPCG(uint64(n), 1))}
+			g, in := generator{rand.New(rand.NewPCG(uint64(n), 1))}, stores[n%len(stores)]
+			var head tuplestore.Head
 			for i := range each {
-				_, err := f.store.Write(f.ctx, f.tenant, g.write(fmt.Sprintf("writer %d.%d", n, i)))
+				w := g.write(fmt.Sprintf("writer %d.%d", n, i))
+				if i%3 == 0 {
+					head = in.head()
+				}
+				if n%4 > 0 && head.Revision > 0 {
+					w.Known = in.knownAt(head, &w)
+				}
+				_, err := in.store.Write(f.ctx, f.tenant, w)
 				_, conflict := errors.AsType[*tuplestore.ConflictError](err)
 				if err != nil && !conflict && !unmet(err) {
 					f.Errorf("writer %d: %v", n, err)
@@ -109,6 +140,19 @@ func concurrentHistory(f *fixture) {
 		}
 		f.same(fmt.Sprintf("tuples at revision %d", s.rev), s.list(everything), f.scan(f.at(s.rev), everything))
 	}
+}
+
+// knownAt reads what a caller knows at a revision.
+func (f *fixture) knownAt(head tuplestore.Head, w *tuplestore.Write) *tuplestore.Known {
+	var l tuplestore.Lookup
+	for _, op := range w.Ops {
+		l.Tuples = append(l.Tuples, op.Tuple)
+	}
+	facts, err := f.at(head.Revision).Find(f.ctx, l)
+	if err != nil {
+		f.Errorf("read what is known: %v", err)
+	}
+	return &tuplestore.Known{Epoch: head.Epoch, Revision: head.Revision, Facts: facts}
 }
 
 // generator draws from few objects, relations and subjects.

@@ -106,9 +106,9 @@ var revisionCases = []testCase{
 		}
 	}},
 	{"known changes are the changes", func(f *fixture) {
-		f.apply(create(viewer("1", "ann")))
-		if _, known := f.store.KnownChanges(f.tenant, 0); !known {
-			return // another process may write to this database, or nothing is kept
+		epoch := f.apply(create(viewer("1", "ann"))).Epoch
+		if _, known := f.store.KnownChanges(f.tenant, epoch, 0); !known {
+			return // nothing is kept
 		}
 		conditional := create(viewer("1", "ann"))
 		conditional.Qualifier.Condition = "c"
@@ -124,20 +124,23 @@ var revisionCases = []testCase{
 			f.write(w)
 			head := f.head().Revision
 			for after := range head {
-				known, ok := f.store.KnownChanges(f.tenant, after)
+				known, ok := f.store.KnownChanges(f.tenant, epoch, after)
 				if !ok {
 					f.Fatalf("write %d: the changes after %d of %d are not known", i, after, head)
 				}
 				f.same(fmt.Sprintf("write %d, changes after %d", i, after), f.changes(after, 1000), known)
 			}
 			for _, after := range []tuplestore.Revision{head, head + 1} {
-				if known, ok := f.store.KnownChanges(f.tenant, after); ok {
+				if known, ok := f.store.KnownChanges(f.tenant, epoch, after); ok {
 					f.Errorf("write %d: the changes after %d are %+v, though the head is %d", i, after, known, head)
 				}
 			}
 		}
-		if known, ok := f.in("other").store.KnownChanges("other", 0); ok {
+		if known, ok := f.store.KnownChanges("other", epoch, 0); ok {
 			f.Errorf("another tenant has the changes %+v", known)
+		}
+		if known, ok := f.store.KnownChanges(f.tenant, "another", 0); ok {
+			f.Errorf("another epoch has the changes %+v", known)
 		}
 	}},
 	{"tenants are separate", func(f *fixture) {

@@ -347,9 +347,28 @@ func RunShared(t *testing.T, open func(t *testing.T) (a, b tuplestore.Store)) {
 				if head, known := f.store.KnownHead(f.tenant); known {
 					f.Errorf("known head is %+v, though another process may write", head)
 				}
-				if commits, known := f.store.KnownChanges(f.tenant, 0); known {
-					f.Errorf("known changes are %+v, though another process may write", commits)
+			}
+		}},
+		{"known changes are those that the store made, without gaps", func(a, b *fixture) {
+			epoch := a.apply(create(viewer("1", "ann"))).Epoch
+			b.apply(create(viewer("1", "bob")))
+			for _, f := range []*fixture{a, b} {
+				known, ok := f.store.KnownChanges(f.tenant, epoch, 0)
+				if ok != (f == a) {
+					f.Errorf("the changes after 0 are known: %v", ok)
 				}
+				if ok {
+					f.same("known changes", f.changes(0, 1), known)
+				}
+			}
+			a.apply(create(viewer("1", "cat")))
+			if known, ok := a.store.KnownChanges(a.tenant, epoch, 0); ok {
+				a.Errorf("the changes after 0 are known to be %+v, though the other store made one of them", known)
+			}
+			if known, ok := a.store.KnownChanges(a.tenant, epoch, 2); ok {
+				a.same("known changes after the other's", a.changes(2, 10), known)
+			} else {
+				a.Error("the changes after the other store's are not known")
 			}
 		}},
 		{"a write sent again to the other store is a replay", func(a, b *fixture) {
@@ -366,6 +385,8 @@ func RunShared(t *testing.T, open func(t *testing.T) (a, b tuplestore.Store)) {
 				a.Errorf("error is %v, want ErrSchemaChanged", err)
 			}
 		}},
+		{"every revision equals the model", func(a, b *fixture) { history(3, a, b) }},
+		{"every revision of writers to both is as the changelog has it", func(a, b *fixture) { concurrentHistory(a, b) }},
 		{"64 writers of both take revisions of their own", func(a, b *fixture) {
 			writeTogether(a, b)
 		}},

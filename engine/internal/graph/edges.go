@@ -391,6 +391,38 @@ func (g *Graph) drop(o *Object, i int, to Subject) bool {
 	return true
 }
 
+// Qualifier returns the qualifier of a tuple, if it exists.
+func (g *Graph) Qualifier(t tuplestore.Tuple) (q tuplestore.Qualifier, exists bool) {
+	from := g.Find(t.Object)
+	if from == NoObject {
+		return q, false
+	}
+	if t.IsPresence() {
+		return q, g.At(from).registered
+	}
+	relation, ok := g.Relations.Number(t.Relation)
+	to := Subject{g.Find(t.Subject.Object()), NoRelation}
+	if !ok || to.Object == NoObject {
+		return q, false
+	}
+	if t.Subject.IsUserset() {
+		if to.Relation, ok = g.Relations.Number(t.Subject.Relation); !ok {
+			return q, false
+		}
+	}
+	e := g.Edges(from, relation)
+	if stored := e.Qualifier(to); stored != nil {
+		return tuplestore.Qualifier{
+			ExpiresAt: stored.ExpiresAt,
+			Condition: arena.Outside(g.w.memory, stored.Condition), Context: arena.Outside(g.w.memory, stored.Context),
+		}, true
+	}
+	if to.IsUserset() {
+		return q, e.more != nil && e.more.usersets.has(Node(to))
+	}
+	return q, e.Has(to.Object)
+}
+
 // Subjects yields every subject with the qualifier of its tuple, nil if there is none.
 func (e *Edges) Subjects() iter.Seq2[Subject, *tuplestore.Qualifier] {
 	return func(yield func(Subject, *tuplestore.Qualifier) bool) {

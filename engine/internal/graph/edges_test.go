@@ -84,6 +84,13 @@ func TestGraphEqualsMap(t *testing.T) {
 			g.Apply(tuplestore.Change{Tuple: tuple, Deleted: true})
 			delete(model, tuple)
 		}
+		for range 3 {
+			tuple := draw()
+			got, exists := g.Qualifier(tuple)
+			if want, ok := model[tuple]; exists != ok || got != want {
+				t.Fatalf("step %d: %v exists: %v, %+v, want %v, %+v", step, tuple, exists, got, ok, want)
+			}
+		}
 		if step%500 != 499 {
 			continue
 		}

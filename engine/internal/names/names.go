@@ -184,6 +184,14 @@ func write(s *schema.StoredNames, w tuplestore.Write) (tuplestore.Write, error) 
 			return w, err
 		}
 	}
+	if w.Known != nil {
+		known := *w.Known
+		known.Facts = slices.Clone(known.Facts)
+		for i := range known.Facts {
+			known.Facts[i].Tuple = Tuple(&s.Of, known.Facts[i].Tuple)
+		}
+		w.Known = &known
+	}
 	if attach := w.Attach; attach != nil {
 		w.Attach = func(r tuplestore.Result, b *tuplestore.Batch) { attach(resultOf(s, r), b) }
 	}
