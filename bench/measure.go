@@ -188,8 +188,9 @@ func interleave(ctx context.Context, duration time.Duration, meters ...*meter) [
 }
 
 // prepared is the number of questions that a worker repeats. They are drawn before the
-// measurement, because drawing takes longer than answering.
-const prepared = 1 << 13
+// measurement, because drawing takes longer than answering. At a rate there are fewer: the garbage
+// collector of a target in this process marks them, too.
+const prepared, preparedAtRate = 1 << 13, 1 << 10
 
 // checks measures single checks.
 func checks(ctx context.Context, t Target, w Workload, workers int, duration time.Duration) (Figure, error) {
@@ -204,7 +205,11 @@ func checking(t Target, w Workload, workers int, change func(*Figure)) *meter {
 	}
 	return asking(f, t, f.Target != echoName, func(worker int) [][]Question {
 		draw := w.Questioner(1, uint64(worker))
-		questions := make([][]Question, prepared)
+		n := prepared
+		if f.Rate > 0 {
+			n = preparedAtRate
+		}
+		questions := make([][]Question, n)
 		for i := range questions {
 			questions[i] = []Question{draw.Next()}
 		}
