@@ -355,7 +355,7 @@ func (e *Engine) commit(ctx context.Context, tenantID string, validate func(posi
 const manyOps = 100
 
 // maxKnown is the number of ops of the largest write of which a resident graph says what exists.
-const maxKnown = 2000
+const maxKnown = 1000
 
 // known returns what the resident graph knows of the tuples of a write, which was validated at a
 // position; nil if there is no graph, or if the write depends on more.

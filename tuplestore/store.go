@@ -294,9 +294,9 @@ type Write struct {
 	// LikelyNew: the tuples of Ops, apart from presences, probably do not exist. A store can then
 	// insert them first, and look at what exists only if that fails.
 	LikelyNew bool
-	// Known, if not nil, saves the store reading the tuples of Ops, if they decide the write
-	// ([Write.DependsOnTuples]) and the store knows what has changed since. It does not change the
-	// result.
+	// Known, if not nil, is what the caller knows of the tuples of Ops. If they decide the write
+	// ([Write.DependsOnTuples]) and the store knows what has changed since, it need not read them. The
+	// result is the same.
 	Known *Known
 	// PutSchema, if not nil, replaces the schema document.
 	PutSchema []byte

@@ -72,7 +72,7 @@ func (a *attempt) planned(o outcome) *plan {
 		return nil
 	}
 	e.sort()
-	return &plan{a.after(), e.created}
+	return &plan{a.tip(), e.created}
 }
 
 // prepareNext starts to prepare the next write, if it is a load and the one before it is decided.

@@ -156,36 +156,40 @@ func TestAheadWithFaults(t *testing.T) {
 	f := openFaulty(t)
 	f.line.Delay = 50 * time.Millisecond
 	f.line.Randomly(rand.New(rand.NewPCG(seed, 0)), 0.08, pgtest.CommitFaults, pgtest.AnyFaults)
-	const loads = 24
-	ended := 0
-	for stored := 0; stored < loads; {
+	// Until enough has been met, more loads follow.
+	const loads, most = 24, 240
+	shown := func() bool { return f.store.asPrepared.Load() >= loads/6 && len(f.line.Injected()) >= 3 }
+	end, ended := loads, 0
+	for stored := 0; stored < end; {
 		sequence := tuplestore.NewSequence()
-		errs := make([]error, loads)
+		errs := make([]error, end)
 		var wg sync.WaitGroup
-		for i := stored; i < loads; i++ {
+		for i := stored; i < end; i++ {
 			w := numberedLoad(i, 600)
 			w.Turn = sequence.Next()
 			wg.Go(func() { _, errs[i] = f.store.Write(t.Context(), "t", w) })
 		}
 		wg.Wait()
 		applied := stored
-		for applied < loads && errs[applied] == nil {
+		for applied < end && errs[applied] == nil {
 			applied++
 		}
-		for i := applied; i < loads; i++ {
+		for i := applied; i < end; i++ {
 			ambiguous := (*sqldb.AmbiguousCommitError)(nil)
 			if errs[i] == nil || errors.As(errs[i], &ambiguous) || i > applied && !errors.Is(errs[i], tuplestore.ErrSequenceEnded) {
 				t.Fatalf("load %d, after %d failed: %v", i, applied, errs[i])
 			}
 		}
-		if stored = applied; stored < loads {
+		if stored = applied; stored < end {
 			ended++
+		} else if !shown() && end < most {
+			end += loads
 		}
 		f.stored(stored)
 	}
 	f.line.Heal()
 	t.Logf("%s; %d loads as prepared, %d sequences ended", f.line, f.store.asPrepared.Load(), ended)
-	if f.store.asPrepared.Load() < loads/6 || len(f.line.Injected()) < 3 {
+	if !shown() {
 		t.Error("this shows too little")
 	}
 }

@@ -36,7 +36,12 @@ func (s *Store) commit(l *tenantQueue, group []*request, prepared *ahead) {
 		}
 	}()
 	supposeNew := s.suggestsNew(group)
-	at, facts, known := s.recent.known(tenant, group)
+	var at tip
+	var facts []tuplestore.Fact
+	known := false
+	if prepared == nil {
+		at, facts, known = s.recent.known(tenant, group)
+	}
 	for restarts := 0; ; {
 		var outcomes []outcome
 		var err error
@@ -56,7 +61,7 @@ func (s *Store) commit(l *tenantQueue, group []*request, prepared *ahead) {
 			return
 		}
 		s.dropAhead(l)
-		if known && ahead == nil {
+		if known {
 			known = false
 			if errors.Is(err, errOvertaken) {
 				s.recent.pauseKnown(tenant)
@@ -152,7 +157,7 @@ type attempt struct {
 	tx     *sqldb.Pipeline
 
 	head     *tuplestore.Head   // nil for a tenant without a row
-	unlocked *tip               // the state that is required when the head is moved; nil: the head is locked
+	from     *tip               // the state that the head is moved from; nil: the head is locked
 	existing []tuplestore.Fact  // for the view, as it is read
 	receipts map[string]receipt // by commit ID
 	holders  []Holder
@@ -241,10 +246,10 @@ func (a *attempt) encode() (err error) {
 	if a.last, err = a.effects.batch(a.store.DB.Dialect(), a.tenant, a.commitEvents); err != nil || a.view.Head() == *a.head {
 		return err
 	}
-	after := a.after()
+	after := a.tip()
 	args := []any{a.tenant, int64(after.head.Revision), int64(after.head.SchemaRevision), after.commitEvents, after.committedAt}
 	const move = `UPDATE tenant_heads SET rev = $2, schema_rev = $3, commit_events = $4, committed_at = $5 WHERE tenant_id = $1`
-	if a.unlocked == nil {
+	if a.from == nil {
 		a.last.Queue(move, args, nil)
 		return nil
 	}
@@ -254,7 +259,7 @@ func (a *attempt) encode() (err error) {
 			AND NOT EXISTS (SELECT 1 FROM tenant_leases AS l JOIN lease_nodes AS n ON n.node_id = l.node_id WHERE l.tenant_id = h.tenant_id)`,
 		[]any{a.tenant, after.head.Epoch, int64(after.head.Revision), after.committedAt}, nil)
 	a.last.QueueFirst(move+` AND epoch = $6 AND rev = $7 AND committed_at = $8`,
-		append(args, a.unlocked.head.Epoch, int64(a.unlocked.head.Revision), a.unlocked.committedAt), nil)
+		append(args, a.from.head.Epoch, int64(a.from.head.Revision), a.from.committedAt), nil)
 	return nil
 }
 
@@ -279,7 +284,7 @@ func (a *attempt) commit(told *revocations) error {
 	if len(a.holders) > 0 { // other processes have read leases, and write
 		a.store.recent.forget(a.tenant)
 	} else if len(a.effects.commits) > 0 {
-		a.store.recent.add(a.tenant, a.effects.commits, a.after()) // before the head, of which they are the changes
+		a.store.recent.add(a.tenant, a.effects.commits, a.tip()) // before the head, of which they are the changes
 	}
 	if a.store.onlyWriter() {
 		a.store.known.Store(a.tenant, a.view.Head())
@@ -288,8 +293,8 @@ func (a *attempt) commit(told *revocations) error {
 	return nil
 }
 
-// after returns the state that the attempt leaves.
-func (a *attempt) after() tip {
+// tip returns the state that the attempt leaves.
+func (a *attempt) tip() tip {
 	t := tip{head: a.view.Head(), commitEvents: a.commitEvents, committedAt: a.committedAt}
 	for i := range a.effects.commits {
 		c := &a.effects.commits[i]

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"errors"
+	"math"
 
 	"stonetown/internal/sqldb"
 	"stonetown/tuplestore"
@@ -16,42 +17,53 @@ import (
 //
 // The callers know which of them existed at earlier revisions ([tuplestore.Known]), and the commits
 // since then were made by this process, so the group is decided on the state after its newest
-// commit, the tip. The head moves only from there, and otherwise, because another process has
-// written, the guard fails: it divides by zero. The group then starts over, and reads.
+// commit, the tip. The head moves only from there. If another process has written, it does not move,
+// and the guard fails: it divides by zero. The group then starts over, and reads.
 //
-// If the connection breaks, the server can still be about to run the transaction. It does not commit
-// after another attempt has: the head has moved.
+// If the connection breaks, the server may run the transaction later. It fails if another attempt
+// has committed, because the head has moved.
 
-// errOnlyReads: a group changes nothing. Its outcome depends on what it would have to read.
-var errOnlyReads = errors.New("the group changes nothing")
+// errNoChange: a group changes nothing, so no commit shows whether it was decided on the newest
+// state.
+var errNoChange = errors.New("the group changes nothing")
 
 // known returns the tip of a tenant, and which of the tuples exist there that decide a group; false
 // if that is not known.
 func (r *recent) known(tenant string, group []*request) (at tip, facts []tuplestore.Fact, ok bool) {
+	oldest := tuplestore.Revision(math.MaxInt64)
 	for _, req := range group {
+		w := &req.write
 		// A write with an ID may have been applied before.
-		if w := &req.write; w.Known == nil || w.CommitID != "" || !w.DependsOnTuples() {
+		if w.Known == nil || w.CommitID != "" || w.Known.Epoch != group[0].write.Known.Epoch || !w.DependsOnTuples() {
 			return tip{}, nil, false
 		}
+		oldest = min(oldest, w.Known.Revision)
 	}
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	t := r.tenants[tenant]
-	if t == nil || t.left > 0 {
+	at, commits, ok := r.since(tenant, oldest)
+	if !ok || at.head.Epoch != group[0].write.Known.Epoch {
 		return tip{}, nil, false
 	}
 	for _, req := range group {
-		k := req.write.Known
-		if k.Epoch != t.tip.head.Epoch || k.Revision > t.tip.head.Revision {
+		behind := int(at.head.Revision - req.write.Known.Revision) // commits
+		if behind < 0 {
 			return tip{}, nil, false
 		}
-		commits, ok := t.since(k.Revision)
-		if !ok {
-			return tip{}, nil, false
-		}
-		facts = append(facts, forward(&req.write, commits)...)
+		facts = append(facts, forward(&req.write, commits[len(commits)-behind:])...)
 	}
-	return t.tip, facts, true
+	return at, facts, true
+}
+
+// since returns the tip of a tenant and the commits after a revision; false if they are not all
+// kept, or if what is known of the tenant is not used.
+func (r *recent) since(tenant string, rev tuplestore.Revision) (tip, []tuplestore.Commit, bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	t := r.tenants[tenant]
+	if t == nil || t.left > 0 || t.tip.head.Revision < rev {
+		return tip{}, nil, false
+	}
+	commits, ok := t.since(rev)
+	return t.tip, commits, ok
 }
 
 // forward returns which tuples of the ops of a write exist after commits that it does not know.
@@ -100,7 +112,7 @@ func (r *recent) pauseKnown(tenant string) {
 }
 
 // attemptKnown is [Store.attempt] of a group whose tuples are known at a tip. It fails with
-// [errOvertaken] if that is not the state of the tenant, and with [errOnlyReads].
+// [errOvertaken] if that is not the state of the tenant, and with [errNoChange].
 func (s *Store) attemptKnown(l *tenantQueue, group []*request, before tip, facts []tuplestore.Fact, told *revocations) (_ []outcome, err error) {
 	a, end := s.newAttempt(context.Background(), l.tenant, group)
 	defer func() { end(err) }()
@@ -114,12 +126,12 @@ func (s *Store) attemptKnown(l *tenantQueue, group []*request, before tip, facts
 		}
 	}
 	if len(a.effects.commits) == 0 {
-		return nil, errOnlyReads
+		return nil, errNoChange
 	}
 	if s.DB.Dialect() == sqldb.SQLite || a.effects.copied(s.DB.Dialect()) {
 		err = a.lockAt(before)
 	} else {
-		a.unlocked = &before
+		a.from = &before
 		a.tx, err = s.DB.Pipeline(a.ctx, nil)
 	}
 	if err != nil {

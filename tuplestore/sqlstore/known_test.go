@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"stonetown/internal/pgtest"
 	"stonetown/internal/sqldb"
 	"stonetown/tuplestore"
 	"stonetown/tuplestore/readlease"
@@ -78,8 +79,7 @@ func TestKnownRoundTrips(t *testing.T) {
 	})
 }
 
-// What a caller knows is brought forward over the commits since then, whoever of the process made
-// them.
+// What a caller knows is brought forward over the commits that other callers have made since.
 func TestKnownIsBroughtForward(t *testing.T) {
 	onEach(t, func(t *testing.T, url string) {
 		s := open(t, Config{DB: openDB(t, url)})
@@ -108,38 +108,34 @@ func TestKnownIsBroughtForward(t *testing.T) {
 // Where another process writes, too, what a process knows is not used for ever more groups, and
 // does not decide a write.
 func TestKnownBesideAnotherProcess(t *testing.T) {
-	onEach(t, func(t *testing.T, url string) {
-		db := openDB(t, url)
-		if db.Dialect() == sqldb.SQLite {
-			t.Skip("one process owns the file")
-		}
-		k, other := newKnower(t, open(t, Config{DB: db})), open(t, Config{DB: openDB(t, url)})
+	url := pgtest.URL(t)
+	db := openDB(t, url)
+	k, other := newKnower(t, open(t, Config{DB: db})), open(t, Config{DB: openDB(t, url)})
+	k.must(op(tuplestore.Create, "1"))
+	refused := 0
+	const writes = 400
+	for i := range writes {
+		// The other store deletes a relation of which this one knows that it exists.
 		k.must(op(tuplestore.Create, "1"))
-		refused := 0
-		const writes = 400
-		for i := range writes {
-			// The other store deletes a relation of which this one knows that it exists.
-			k.must(op(tuplestore.Create, "1"))
-			pause := pauseOf(k.store)
-			w := tuplestore.Write{Ops: []tuplestore.Op{op(tuplestore.Delete, "1")}}
-			if _, err := other.Write(t.Context(), "t", w); err != nil {
-				t.Fatal(err)
-			}
-			if i%2 > 0 {
-				if k.write(op(tuplestore.Delete, "1")) == nil {
-					t.Fatal("a relation was deleted that another process had deleted")
-				}
-			} else if k.must(op(tuplestore.Create, "2")); i%4 > 0 {
-				k.must(op(tuplestore.Delete, "2"))
-			}
-			if pauseOf(k.store) > pause {
-				refused++
-			}
+		pause := pauseOf(k.store)
+		w := tuplestore.Write{Ops: []tuplestore.Op{op(tuplestore.Delete, "1")}}
+		if _, err := other.Write(t.Context(), "t", w); err != nil {
+			t.Fatal(err)
 		}
-		if refused < 2 || refused > 10 {
-			t.Errorf("of %d writes beside those of another process, %d were refused by the guard, want a few", writes, refused)
+		if i%2 > 0 {
+			if k.write(op(tuplestore.Delete, "1")) == nil {
+				t.Fatal("a relation was deleted that another process had deleted")
+			}
+		} else if k.must(op(tuplestore.Create, "2")); i%4 > 0 {
+			k.must(op(tuplestore.Delete, "2"))
 		}
-	})
+		if pauseOf(k.store) > pause {
+			refused++
+		}
+	}
+	if refused < 2 || refused > 10 {
+		t.Errorf("of %d writes beside those of another process, %d were refused by the guard, want a few", writes, refused)
+	}
 }
 
 func pauseOf(s *Store) int {
@@ -169,30 +165,26 @@ func (r *revoker) Release(Holder, string, readlease.RevocationID, tuplestore.Rev
 // A read lease that another process acquires after the last write is revoked by the next one,
 // whatever its caller knows.
 func TestKnownRevokesLeases(t *testing.T) {
-	onEach(t, func(t *testing.T, url string) {
-		db := openDB(t, url)
-		if db.Dialect() == sqldb.SQLite {
-			t.Skip("one process owns the file")
+	url := pgtest.URL(t)
+	db := openDB(t, url)
+	told := new(revoker)
+	k := newKnower(t, open(t, Config{DB: db, Leases: told}))
+	k.must(op(tuplestore.Create, "1"))
+	k.must(op(tuplestore.Create, "2"))
+	leases := LeaseRows{DB: db}
+	if err := leases.Register(t.Context(), Holder{Node: "n", Address: "a", Lease: time.Minute}, ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, err := leases.Acquire(t.Context(), "t", "n"); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	for i := range 3 {
+		k.must(op(tuplestore.Create, fmt.Sprint("under a lease ", i)))
+		if told.revoked != i+1 {
+			t.Errorf("%d revocations after %d writes", told.revoked, i+1)
 		}
-		told := new(revoker)
-		k := newKnower(t, open(t, Config{DB: db, Leases: told}))
-		k.must(op(tuplestore.Create, "1"))
-		k.must(op(tuplestore.Create, "2"))
-		leases := LeaseRows{DB: db}
-		if err := leases.Register(t.Context(), Holder{Node: "n", Address: "a", Lease: time.Minute}, ""); err != nil {
-			t.Fatal(err)
-		}
-		if _, ok, err := leases.Acquire(t.Context(), "t", "n"); !ok || err != nil {
-			t.Fatal(ok, err)
-		}
-		for i := range 3 {
-			k.must(op(tuplestore.Create, fmt.Sprint("under a lease ", i)))
-			if told.revoked != i+1 {
-				t.Errorf("%d revocations after %d writes", told.revoked, i+1)
-			}
-		}
-		if n := k.store.asKnown.Load(); n != 1 {
-			t.Errorf("%d writes were committed as known, want the one before the lease", n)
-		}
-	})
+	}
+	if n := k.store.asKnown.Load(); n != 1 {
+		t.Errorf("%d writes were committed as known, want the one before the lease", n)
+	}
 }

@@ -24,9 +24,9 @@ type recentTenant struct {
 	commits []tuplestore.Commit // oldest first, without gaps
 	tip     tip                 // after the last one
 
-	// Where other processes write to the tenant, too, the state is often not the one that this
-	// process knows. Then the next left groups are written as if nothing were known: each time twice
-	// as many.
+	// Where other processes write to the tenant, too, the tip is often not the newest state. After
+	// each group that was decided on another one, what is known is not used for some groups, left of
+	// which are to come: pause of them, twice as many each time.
 	pause, left int
 }
 
@@ -119,16 +119,15 @@ func (r *recent) after(tenant, epoch string, rev tuplestore.Revision) ([]tuplest
 	if t == nil || t.tip.head.Epoch != epoch || t.tip.head.Revision <= rev {
 		return nil, false
 	}
-	list, ok := t.since(rev)
-	return slices.Clone(list), ok
+	return t.since(rev)
 }
 
-// since returns the commits after a revision, which is not after the tip; false if they are not all
-// kept.
+// since returns a copy of the commits after a revision, which is not after the tip; false if they
+// are not all kept.
 func (t *recentTenant) since(rev tuplestore.Revision) ([]tuplestore.Commit, bool) {
 	first := t.commits[0].Revision
 	if rev+1 < first {
 		return nil, false
 	}
-	return t.commits[rev+1-first:], true
+	return slices.Clone(t.commits[rev+1-first:]), true
 }

@@ -80,7 +80,7 @@ func history(seed uint64, stores ...*fixture) {
 	}
 }
 
-// known returns what a caller knows who has read the state.
+// known returns what a caller knows that has read the state.
 func (s state) known(w *tuplestore.Write, epoch string) *tuplestore.Known {
 	k := &tuplestore.Known{Epoch: epoch, Revision: s.rev}
 	for _, op := range w.Ops {

@@ -119,6 +119,13 @@ func TestWrite(t *testing.T) {
 	if result, err = write(tuplestore.Write{Ops: []tuplestore.Op{{Kind: tuplestore.DeleteMatching, Match: node}}}); err != nil || result.Counts[0] != 1 {
 		t.Errorf("%+v, %v", result, err)
 	}
+	known := &tuplestore.Known{Facts: []tuplestore.Fact{{Tuple: ann}}}
+	if _, err := write(tuplestore.Write{Ops: []tuplestore.Op{{Kind: tuplestore.DeleteExisting, Tuple: ann}}, Known: known}); err != nil {
+		t.Fatal(err)
+	}
+	if got := store.last.Known.Facts[0].Tuple; got != store.last.Ops[0].Tuple || known.Facts[0].Tuple != ann {
+		t.Errorf("known is %v, and the caller's %v", got, known.Facts[0].Tuple)
+	}
 	commits, err := store.Changes(ctx, tenant, 1, 1)
 	if err != nil {
 		t.Fatal(err)
