@@ -2,6 +2,7 @@ package graph
 
 import (
 	"hash/maphash"
+	"sync/atomic"
 
 	"stonetown/engine/internal/arena"
 )
@@ -12,7 +13,11 @@ import (
 //
 // A small index is one table. A larger one has pages, each for the hashes with the same first
 // bits. A full page is split in two by the next bit (extendible hashing), so that no change has
-// to move all objects, and a change of a pinned graph copies one page.
+// to move all objects.
+//
+// A pinned graph shares the index with objects that are added later: it does not have their
+// numbers, or has other objects under them. To add one is therefore to fill a free slot at once,
+// and only a removal copies the page.
 type objectIndex struct {
 	seed    maphash.Seed
 	small   []indexSlot // nil if there are pages
@@ -23,10 +28,18 @@ type objectIndex struct {
 	objects int
 }
 
-type indexSlot struct {
-	hash uint32
-	next ObjectID // the object's number plus one; 0 for a free slot
+// indexSlot is the last half of a hash, and the object's number plus one. A free slot is 0.
+type indexSlot uint64
+
+func newIndexSlot(hash uint64, number ObjectID) indexSlot {
+	return indexSlot(hash<<32 | uint64(number+1))
 }
+
+func (s indexSlot) hash() uint32     { return uint32(s >> 32) }
+func (s indexSlot) number() ObjectID { return ObjectID(s) - 1 } // NoObject for a free slot
+
+func (s *indexSlot) load() indexSlot   { return indexSlot(atomic.LoadUint64((*uint64)(s))) }
+func (s *indexSlot) store(t indexSlot) { atomic.StoreUint64((*uint64)(s), uint64(t)) }
 
 // indexPage fills 8 KiB.
 type indexPage struct {
@@ -103,13 +116,13 @@ func (x *objectIndex) find(objects *pages[Object], typ TypeID, id string) Object
 		if i == len(slots) {
 			i = 0
 		}
-		s := slots[i]
-		if s.next == 0 {
+		s := slots[i].load()
+		if s == 0 {
 			return NoObject
 		}
-		if s.hash == uint32(h) {
-			if o := objects.at(int(s.next - 1)); o.typ == typ && o.id == id {
-				return s.next - 1
+		if number := s.number(); s.hash() == uint32(h) && int(number) < objects.len() {
+			if o := objects.at(int(number)); o.typ == typ && o.id == id {
+				return number
 			}
 		}
 	}
@@ -134,10 +147,10 @@ func (x *objectIndex) findAll(objects *pages[Object], all []Lookup) {
 	for i := range all {
 		h := all[i].hash
 		slots := x.table(h)
-		s := slots[home(uint32(h), slots)]
+		s := slots[home(uint32(h), slots)].load()
 		all[i].Found = NoObject
-		if s.hash == uint32(h) {
-			all[i].Found = s.next - 1 // NoObject for a free slot
+		if s.hash() == uint32(h) && int(s.number()) < objects.len() {
+			all[i].Found = s.number()
 		}
 	}
 	for i := range all {
@@ -165,14 +178,13 @@ func (x *objectIndex) add(objects *pages[Object], number ObjectID, w writing) {
 		x.grow(objects, h, w)
 	}
 	x.objects++
-	s := indexSlot{uint32(h), number + 1}
+	s := newIndexSlot(h, number)
 	if x.small != nil {
-		x.own(w)
 		x.used++
 		put(x.small, s)
 		return
 	}
-	p := x.change(h, w)
+	p := x.pages[h>>x.shift]
 	p.used++
 	put(p.slots[:], s)
 }
@@ -219,13 +231,13 @@ func (x *objectIndex) place(h uint64, p *indexPage) {
 
 // put puts an object into the first free slot from its home on.
 func put(slots []indexSlot, s indexSlot) {
-	i := home(s.hash, slots)
-	for slots[i].next != 0 {
+	i := home(s.hash(), slots)
+	for slots[i] != 0 {
 		if i++; i == len(slots) {
 			i = 0
 		}
 	}
-	slots[i] = s
+	slots[i].store(s)
 }
 
 // grow doubles a small index, or the page for a hash.
@@ -237,7 +249,7 @@ func (x *objectIndex) grow(objects *pages[Object], h uint64, w writing) {
 		old := x.small
 		x.small, x.made = arena.Make[indexSlot](w.memory, 2*len(old), 2*len(old)), w.generation
 		for _, s := range old {
-			if s.next != 0 {
+			if s != 0 {
 				put(x.small, s)
 			}
 		}
@@ -274,8 +286,8 @@ func (x *objectIndex) split(objects *pages[Object], h uint64, w writing) {
 // distribute puts objects into pages that are new.
 func (x *objectIndex) distribute(objects *pages[Object], slots []indexSlot) {
 	for _, s := range slots {
-		if s.next != 0 {
-			o := objects.at(int(s.next - 1))
+		if s != 0 {
+			o := objects.at(int(s.number()))
 			p := x.pages[x.hash(o.typ, o.id)>>x.shift]
 			p.used++
 			put(p.slots[:], s)
@@ -307,14 +319,14 @@ func (x *objectIndex) remove(objects *pages[Object], number ObjectID, w writing)
 	}
 	distance := func(from, to int) int { return (to - from + len(slots)) % len(slots) }
 	i := home(uint32(h), slots)
-	for slots[i].next != number+1 {
+	for slots[i].number() != number {
 		i = next(i)
 	}
-	for j := next(i); slots[j].next != 0; j = next(j) {
-		if distance(home(slots[j].hash, slots), j) >= distance(i, j) { // its home is not after i
+	for j := next(i); slots[j] != 0; j = next(j) {
+		if distance(home(slots[j].hash(), slots), j) >= distance(i, j) { // its home is not after i
 			slots[i] = slots[j]
 			i = j
 		}
 	}
-	slots[i] = indexSlot{}
+	slots[i] = 0
 }

@@ -15,9 +15,9 @@ type pages[T any] struct {
 	copied func([]T, writing)
 }
 
-// pageSize is the number of items of a page: 32 KiB of objects. The pages are few enough that
+// pageSize is the number of items of a page: 16 KiB of objects. The pages are few enough that
 // the processor keeps the list of them, and small enough to be copied by a write.
-const pageSize = 512
+const pageSize = 256
 
 type page[T any] [pageSize]T
 
