@@ -23,7 +23,9 @@ func TestRun(t *testing.T) {
 		{"writes", []string{bulkLoad, "write", "write", "write", writeExisting}},
 		{"stalls", []string{
 			bulkLoad, bulkLoad, "check, alone", "check, beside writes", "write, beside checks",
-			"check, beside writes and heavy requests", "write, beside checks and heavy requests", "list of 150,000", "check of costly conditions",
+			"check, beside heavy requests", "list of 150,000, beside checks", "check of costly conditions, beside checks",
+			"check, beside writes and heavy requests", "list of 150,000, beside checks and writes",
+			"check of costly conditions, beside checks and writes", "write, beside checks and heavy requests",
 		}},
 		{"larger-than-memory", []string{bulkLoad, "check", "check", "batch"}},
 	} {

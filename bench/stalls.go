@@ -17,9 +17,8 @@ import (
 )
 
 // Stalls is checks of [Docs], due at a rate that the target can easily do: by themselves, beside
-// writes, and beside writes and continuous requests that take long. Those are lists of 150,000
-// resources on all targets that have lists and, in process, checks that evaluate costly
-// conditions.
+// writes, beside continuous heavy requests, and beside both. Heavy requests are lists of 150,000
+// resources on all targets that have lists and, in process, checks that evaluate costly conditions.
 type Stalls struct{ *Docs }
 
 // Name implements [Workload].
@@ -74,7 +73,7 @@ func (s Stalls) measure(ctx context.Context, r *run, targets ...Target) {
 		}
 	}
 	r.prepare(ctx, s, targets)
-	var alone, writes, busy []*meter
+	var alone, writes, heavy, busy []*meter
 	for i, t := range targets {
 		if r.err != nil {
 			return
@@ -94,18 +93,26 @@ func (s Stalls) measure(ctx context.Context, r *run, targets ...Target) {
 		beside := check("check, beside writes")
 		beside.beside = []*meter{s.writing(t, 2*i, "write, beside checks")}
 		writes = append(writes, beside)
+		heavyRequests := func(beside string) (requests []*meter) {
+			if l, ok := t.(Lister); ok {
+				requests = append(requests, listing(t, l, checkers, beside))
+			}
+			if p, ok := t.(*InProcess); ok {
+				requests = append(requests, s.checkingGate(p, beside))
+			}
+			return requests
+		}
+		beside = check("check, beside heavy requests")
+		beside.beside = heavyRequests("beside checks")
+		heavy = append(heavy, beside)
 		beside = check("check, beside writes and heavy requests")
-		beside.beside = []*meter{s.writing(t, 2*i+1, "write, beside checks and heavy requests")}
-		if l, ok := t.(Lister); ok {
-			beside.beside = append(beside.beside, listing(t, l, checkers))
-		}
-		if p, ok := t.(*InProcess); ok {
-			beside.beside = append(beside.beside, s.checkingGate(p))
-		}
+		write := s.writing(t, 2*i+1, "write, beside checks and heavy requests")
+		beside.beside = append(heavyRequests("beside checks and writes"), write)
 		busy = append(busy, beside)
 	}
 	r.measure(ctx, alone...)
 	r.measure(ctx, writes...)
+	r.measure(ctx, heavy...)
 	r.measure(ctx, busy...)
 }
 
@@ -123,8 +130,8 @@ func (s Stalls) writing(t Target, writer int, measure string) *meter {
 }
 
 // listing returns the meter of lists of all pages.
-func listing(t Target, l Lister, checkers *fair.Threads) *meter {
-	f := Figure{Target: t.Name(), Workload: Stalls{}.Name(), Measure: "list of " + number(listed), Workers: 1, PerCall: 1}
+func listing(t Target, l Lister, checkers *fair.Threads, beside string) *meter {
+	f := Figure{Target: t.Name(), Workload: Stalls{}.Name(), Measure: "list of " + number(listed) + ", " + beside, Workers: 1, PerCall: 1}
 	return newMeter(f, func(int) func(context.Context) error {
 		var last []string // that was checked page by page
 		return func(ctx context.Context) error {
@@ -194,7 +201,7 @@ func (s Stalls) loadGate(ctx context.Context, p *InProcess) error {
 
 // checkingGate returns the meter of checks that evaluate the conditions of the gate, each in many
 // steps. All of them hold, so that a user passes who is a member of one of the groups.
-func (s Stalls) checkingGate(p *InProcess) *meter {
+func (s Stalls) checkingGate(p *InProcess, beside string) *meter {
 	list := make([]any, 10)
 	for i := range list {
 		list[i] = float64(gated + i)
@@ -203,7 +210,7 @@ func (s Stalls) checkingGate(p *InProcess) *meter {
 	for _, members := range s.members {
 		q.Allowed = q.Allowed || members[1]
 	}
-	f := Figure{Target: p.Name(), Workload: s.Name(), Measure: "check of costly conditions", Workers: 1, PerCall: 1}
+	f := Figure{Target: p.Name(), Workload: s.Name(), Measure: "check of costly conditions, " + beside, Workers: 1, PerCall: 1}
 	return newMeter(f, func(int) func(context.Context) error {
 		return func(ctx context.Context) error {
 			res, err := p.Engine.Check(ctx, p.Tenant, engine.CheckRequest{
