@@ -16,8 +16,8 @@ import (
 // to move all objects.
 //
 // A pinned graph shares the index with objects that are added later: it does not have their
-// numbers, or has other objects under them. To add one is therefore to fill a free slot at once,
-// and only a removal copies the page.
+// numbers, or has other objects under them. An object is therefore added in place, by an atomic
+// store to a free slot, and only a removal copies the page.
 type objectIndex struct {
 	seed    maphash.Seed
 	small   []indexSlot // nil if there are pages
