@@ -93,21 +93,12 @@ func (s Stalls) measure(ctx context.Context, r *run, targets ...Target) {
 		beside := check("check, beside writes")
 		beside.beside = []*meter{s.writing(t, 2*i, "write, beside checks")}
 		writes = append(writes, beside)
-		heavyRequests := func(beside string) (requests []*meter) {
-			if l, ok := t.(Lister); ok {
-				requests = append(requests, listing(t, l, checkers, beside))
-			}
-			if p, ok := t.(*InProcess); ok {
-				requests = append(requests, s.checkingGate(p, beside))
-			}
-			return requests
-		}
 		beside = check("check, beside heavy requests")
-		beside.beside = heavyRequests("beside checks")
+		beside.beside = s.heavyRequests(t, checkers, "beside checks")
 		heavy = append(heavy, beside)
 		beside = check("check, beside writes and heavy requests")
 		write := s.writing(t, 2*i+1, "write, beside checks and heavy requests")
-		beside.beside = append(heavyRequests("beside checks and writes"), write)
+		beside.beside = append(s.heavyRequests(t, checkers, "beside checks and writes"), write)
 		busy = append(busy, beside)
 	}
 	r.measure(ctx, alone...)
@@ -127,6 +118,17 @@ func (s Stalls) writing(t Target, writer int, measure string) *meter {
 			return t.Write(ctx, []tuplestore.Tuple{tuple})
 		}
 	})
+}
+
+// heavyRequests returns the meters of the heavy requests that a target has, beside something.
+func (s Stalls) heavyRequests(t Target, checkers *fair.Threads, beside string) (requests []*meter) {
+	if l, ok := t.(Lister); ok {
+		requests = append(requests, listing(t, l, checkers, beside))
+	}
+	if p, ok := t.(*InProcess); ok {
+		requests = append(requests, s.checkingGate(p, beside))
+	}
+	return requests
 }
 
 // listing returns the meter of lists of all pages.

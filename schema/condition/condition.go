@@ -23,7 +23,6 @@ import (
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types"
-	"cel.dev/cel-go/common/types/ref"
 )
 
 // The limits of a condition.
@@ -194,9 +193,6 @@ func (c *Condition) EvaluateMetered(ctx context.Context, stored string, request 
 		}
 		values[p.Name] = v
 	}
-	for name, v := range values {
-		values[name] = valueOf(v)
-	}
 	var vars any = values
 	if len(unknown) > 0 {
 		if vars, err = cel.PartialVars(values, unknown...); err != nil {
@@ -228,20 +224,6 @@ func (c *Condition) EvaluateMetered(ctx context.Context, stored string, request 
 		return false, nil, &EvaluationError{c.definition.Name, "the result is not a boolean"}
 	}
 	return bool(b), nil, nil
-}
-
-// valueOf returns CEL's value for a converted one. An expression may read it many times, and CEL
-// would otherwise make it each time.
-func valueOf(v any) ref.Val {
-	list, ok := v.([]any)
-	if !ok {
-		return types.DefaultTypeAdapter.NativeToValue(v)
-	}
-	elements := make([]ref.Val, len(list))
-	for i := range list {
-		elements[i] = valueOf(list[i])
-	}
-	return types.NewRefValList(types.DefaultTypeAdapter, elements)
 }
 
 // measure counts the values in a value, and the bytes of its longest string.

@@ -15,9 +15,10 @@ import (
 // bits. A full page is split in two by the next bit (extendible hashing), so that no change has
 // to move all objects.
 //
-// A pinned graph shares the index with objects that are added later: it does not have their
-// numbers, or has other objects under them. An object is therefore added in place, by an atomic
-// store to a free slot, and only a removal copies the page.
+// A pinned graph shares the index, which has objects that were added after the pin, too. Their
+// numbers are beyond those of the pinned graph, or it has no object or another one under them. An
+// object is therefore added in place, by an atomic store to a free slot. A removal moves slots, and
+// copies the page.
 type objectIndex struct {
 	seed    maphash.Seed
 	small   []indexSlot // nil if there are pages

@@ -21,9 +21,9 @@ import (
 const LightSteps = 1 << 14
 
 // pollEvery is the number of steps between two checks of the context. A heavy attempt yields its
-// processor at every pollsToYield-th of them, after a millisecond: seldom, because a
+// processor at every pollsToYield-th of them, after a quarter of a millisecond: seldom, because a
 // goroutine that has a thread of its own (see package fair) yields by two changes of threads.
-const pollEvery, pollsToYield = 512, 64
+const pollEvery, pollsToYield = 512, 16
 
 // Steps that work other than visits to the graph takes.
 const (
