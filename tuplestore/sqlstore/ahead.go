@@ -47,7 +47,6 @@ type ahead struct {
 	done    chan struct{} // closed when the rest is set
 	attempt *attempt      // nil with an error
 	end     func(error)
-	outcome outcome
 	err     error
 }
 
@@ -56,8 +55,8 @@ var errOvertaken = errors.New("prepared for another state of the tenant")
 
 // plan makes the state after an attempt known, so that the next load can be prepared on it. The
 // attempt must have one write only, with its outcome.
-func (s *Store) plan(l *tenantQueue, a *attempt, o outcome) {
-	if p := a.planned(o); p != nil {
+func (s *Store) plan(l *tenantQueue, a *attempt) {
+	if p := a.planned(); p != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		l.planned = append(l.planned, p)
@@ -66,9 +65,9 @@ func (s *Store) plan(l *tenantQueue, a *attempt, o outcome) {
 }
 
 // planned returns the state after an attempt, or nil if it does more than to create tuples.
-func (a *attempt) planned(o outcome) *plan {
+func (a *attempt) planned() *plan {
 	e := &a.effects
-	if o.err != nil || len(e.commits) != 1 || len(e.deleted)+len(e.transient)+len(e.schemas) > 0 || e.others {
+	if a.outcomes[0].err != nil || len(e.commits) != 1 || len(e.deleted)+len(e.transient)+len(e.schemas) > 0 || e.others {
 		return nil
 	}
 	e.sort()
@@ -115,8 +114,7 @@ func (s *Store) takeAhead(l *tenantQueue) *ahead {
 
 // prepare reads, decides and copies a load.
 func (s *Store) prepare(l *tenantQueue, a *ahead) (err error) {
-	group := []*request{a.request}
-	a.attempt, a.end = s.newAttempt(a.ctx, l.tenant, group)
+	a.attempt, a.end = s.newAttempt(a.ctx, l.tenant, []*request{a.request})
 	at := a.attempt
 	before := a.after[len(a.after)-1]
 	at.head, at.commitEvents, at.committedAt = &before.head, before.commitEvents, before.committedAt
@@ -124,7 +122,7 @@ func (s *Store) prepare(l *tenantQueue, a *ahead) (err error) {
 	needs := apply.NeedsOfNew(a.request.write)
 	slices.SortFunc(needs.Tuples, tuplestore.Tuple.Compare)
 	b := new(sqldb.Batch)
-	if err := at.read(b, group, needs); err != nil {
+	if err := at.read(b, needs); err != nil {
 		return err
 	}
 	if s.DB.Dialect() == sqldb.Postgres {
@@ -142,10 +140,10 @@ func (s *Store) prepare(l *tenantQueue, a *ahead) (err error) {
 			at.view.Add(tuplestore.Fact{Tuple: created.Tuple, Qualifier: created.Qualifier})
 		}
 	}
-	if a.outcome, err = at.decide(a.request); err != nil {
+	if err = at.decide(); err != nil {
 		return err
 	}
-	next := at.planned(a.outcome)
+	next := at.planned()
 	if next == nil || slices.ContainsFunc(a.after, next.overlaps) {
 		return errOvertaken
 	}
@@ -194,7 +192,7 @@ func (s *Store) finish(a *ahead, told *revocations) (_ []outcome, err error) {
 		return nil, err
 	}
 	s.asPrepared.Add(1)
-	return []outcome{a.outcome}, nil
+	return at.outcomes, nil
 }
 
 // lockAt begins the transaction and locks the head. It fails with [errOvertaken] unless that is the

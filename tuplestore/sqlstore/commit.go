@@ -151,10 +151,13 @@ func fail(group []*request, err error) {
 
 // attempt is one transaction for a group.
 type attempt struct {
-	store  *Store
-	ctx    context.Context
-	tenant string
-	tx     *sqldb.Pipeline
+	store    *Store
+	ctx      context.Context
+	id       string // of the receipt of its writes that have no commit ID
+	tenant   string
+	group    []*request
+	outcomes []outcome // of the writes that are decided, in the order of the group
+	tx       *sqldb.Pipeline
 
 	head     *tuplestore.Head   // nil for a tenant without a row
 	from     *tip               // the state that the head is moved from; nil: the head is locked
@@ -187,28 +190,25 @@ type receipt struct {
 func (s *Store) attempt(l *tenantQueue, group []*request, supposeNew bool, told *revocations) (_ []outcome, err error) {
 	a, end := s.newAttempt(context.Background(), l.tenant, group)
 	defer func() { end(err) }()
-	if err = a.begin(group, supposeNew); err != nil {
+	if err = a.begin(supposeNew); err != nil {
 		return nil, err
 	}
 	defer a.tx.Rollback()
 
-	outcomes := make([]outcome, len(group))
-	for i, r := range group {
-		if outcomes[i], err = a.decide(r); err != nil {
-			return nil, err
-		}
+	if err := a.decide(); err != nil {
+		return nil, err
 	}
 	if a.effects.empty() {
 		told.release(a.head.Revision) // of earlier attempts, whose outcomes the receipts show
-		return outcomes, nil
+		return a.outcomes, nil
 	}
 	if supposeNew && len(group) == 1 {
-		s.plan(l, a, outcomes[0])
+		s.plan(l, a)
 	}
 	if err := a.copy(); err != nil {
 		return nil, err
 	}
-	return outcomes, a.commit(told)
+	return a.outcomes, a.commit(told)
 }
 
 // newAttempt returns an attempt without a transaction. end releases what it holds.
@@ -222,7 +222,7 @@ func (s *Store) newAttempt(ctx context.Context, tenant string, group []*request)
 	})
 	span.Int("stonetown.writes", len(group))
 	ctx, cancel := context.WithTimeout(ctx, s.CommitTimeout)
-	return &attempt{store: s, ctx: ctx, tenant: tenant, receipts: make(map[string]receipt)}, func(err error) {
+	return &attempt{store: s, ctx: ctx, id: rand.Text(), tenant: tenant, group: group, receipts: make(map[string]receipt)}, func(err error) {
 		cancel()
 		span.End(err)
 	}
@@ -279,6 +279,11 @@ func (a *attempt) commit(told *revocations) error {
 		a.last.Queue(`DELETE FROM tenant_leases WHERE tenant_id = $1 AND node_id = $2`, []any{a.tenant, string(node)}, nil)
 	}
 	if err := a.tx.Commit(a.ctx, a.last); err != nil {
+		if asAmbiguous(err) {
+			for i, r := range a.group {
+				r.sent = append(r.sent, sent{a.id, a.outcomes[i]})
+			}
+		}
 		return err
 	}
 	if len(a.holders) > 0 { // other processes have read leases, and write
@@ -311,9 +316,9 @@ var errNoHead = errors.New("tenant has no head")
 
 // begin opens the transaction, locks the tenant's head and reads the rows that validate the
 // group.
-func (a *attempt) begin(group []*request, supposeNew bool) (err error) {
-	writes := make([]tuplestore.Write, len(group))
-	for i, r := range group {
+func (a *attempt) begin(supposeNew bool) (err error) {
+	writes := make([]tuplestore.Write, len(a.group))
+	for i, r := range a.group {
 		writes[i] = r.write
 	}
 	needsOf := apply.NeedsOf
@@ -322,7 +327,7 @@ func (a *attempt) begin(group []*request, supposeNew bool) (err error) {
 	}
 	needs := needsOf(writes...)
 	slices.SortFunc(needs.Tuples, tuplestore.Tuple.Compare) // neighbours share pages
-	batch, err := a.reads(group, needs)
+	batch, err := a.reads(needs)
 	if err != nil {
 		return err
 	}
@@ -340,7 +345,7 @@ func (a *attempt) begin(group []*request, supposeNew bool) (err error) {
 			ON CONFLICT (tenant_id) DO NOTHING`, a.tenant, rand.Text()); err != nil {
 			return err
 		}
-		if batch, err = a.reads(group, needs); err != nil {
+		if batch, err = a.reads(needs); err != nil {
 			return err
 		}
 		if err := a.tx.Send(a.ctx, batch); err != nil {
@@ -367,10 +372,10 @@ func (a *attempt) begin(group []*request, supposeNew bool) (err error) {
 
 // reads is the first batch of the transaction. The lock comes first, so that the other
 // statements see all that was committed before.
-func (a *attempt) reads(group []*request, needs apply.Needs) (*sqldb.Batch, error) {
+func (a *attempt) reads(needs apply.Needs) (*sqldb.Batch, error) {
 	b := new(sqldb.Batch)
 	a.lock(b, ofTenant)
-	return b, a.read(b, group, needs)
+	return b, a.read(b, needs)
 }
 
 // Which head is locked: that of the tenant, or only if no other transaction has the lock.
@@ -396,12 +401,17 @@ func (a *attempt) lock(b *sqldb.Batch, which string) {
 }
 
 // read reads the rows that validate a group.
-func (a *attempt) read(b *sqldb.Batch, group []*request, needs apply.Needs) error {
+func (a *attempt) read(b *sqldb.Batch, needs apply.Needs) error {
 	var ids []string
-	for _, r := range group {
-		// In a second attempt, random commit IDs are looked up, too.
-		if r.write.CommitID != "" || !a.store.onlyWriter() {
-			ids = append(ids, r.commitID)
+	for _, r := range a.group {
+		if r.write.CommitID != "" {
+			ids = append(ids, r.write.CommitID)
+			continue
+		}
+		for _, s := range r.sent {
+			if !slices.Contains(ids, s.attempt) {
+				ids = append(ids, s.attempt)
+			}
 		}
 	}
 	if len(ids) > 0 {
@@ -517,53 +527,92 @@ func (a *attempt) end(r *request) {
 	}
 }
 
-// decide determines the outcome of one write after those before it. The error, if any, is
-// that of the transaction.
-func (a *attempt) decide(r *request) (outcome, error) {
-	if earlier, ok := a.receipts[r.commitID]; ok {
-		if !bytes.Equal(earlier.hash, r.hash) {
-			a.end(r)
-			return outcome{err: tuplestore.ErrCommitIDReused}, nil
+// earlier returns the outcome of a write that was committed before.
+func (a *attempt) earlier(r *request) (outcome, bool) {
+	if r.write.CommitID == "" {
+		for _, s := range r.sent {
+			if _, ok := a.receipts[s.attempt]; ok {
+				if s.outcome.err != nil {
+					a.end(r)
+				}
+				return s.outcome, true
+			}
 		}
-		earlier.result.Epoch = a.head.Epoch
-		return outcome{result: earlier.result}, nil
+		return outcome{}, false
+	}
+	earlier, ok := a.receipts[r.write.CommitID]
+	if !ok {
+		return outcome{}, false
+	}
+	if !bytes.Equal(earlier.hash, r.hash) {
+		a.end(r)
+		return outcome{err: tuplestore.ErrCommitIDReused}, true
+	}
+	earlier.result.Epoch = a.head.Epoch
+	return outcome{result: earlier.result}, true
+}
+
+// decide determines the outcomes of all writes, in order. The error, if any, is that of the
+// transaction.
+func (a *attempt) decide() error {
+	a.outcomes = make([]outcome, len(a.group))
+	unknown := false // the outcome of a write without a commit ID, if that of the commit is
+	for i, r := range a.group {
+		o, writes, err := a.decideOne(r)
+		if err != nil {
+			return err
+		}
+		a.outcomes[i] = o
+		unknown = unknown || writes && r.write.CommitID == ""
+	}
+	if unknown && !a.store.onlyWriter() {
+		a.effects.receipts = append(a.effects.receipts, receiptRow{
+			commitID: a.id, hash: []byte{}, rev: a.view.Head().Revision, micros: a.store.Clock().UnixMicro(),
+		})
+	}
+	return nil
+}
+
+// decideOne determines the outcome of one write after those before it, and whether the write
+// changes something.
+func (a *attempt) decideOne(r *request) (_ outcome, writes bool, err error) {
+	if o, ok := a.earlier(r); ok {
+		return o, false, nil
 	}
 	if err := a.ended(r); err != nil {
-		return outcome{err: err}, nil
+		return outcome{err: err}, false, nil
 	}
 	effect, err := a.view.Validate(r.write)
 	if err != nil {
 		a.end(r)
-		return outcome{err: err}, nil
+		return outcome{err: err}, false, nil
 	}
 	if err := r.runAlso(a); err != nil {
-		return outcome{}, &alsoError{r, err}
+		return outcome{}, false, &alsoError{r, err}
 	}
 	result := a.view.Accept(effect)
-	a.receipts[r.commitID] = receipt{r.hash, result}
 	now := a.store.Clock().UnixMicro()
 	if effect.TakesRevision() {
 		event, err := r.runEvent(result)
 		if err != nil {
-			return outcome{}, &alsoError{r, err}
+			return outcome{}, false, &alsoError{r, err}
 		}
 		a.committedAt = max(a.committedAt, now)
 		if err := a.effects.commit(result.Revision, a.committedAt, r.write, effect, event); err != nil {
-			return outcome{}, err
+			return outcome{}, false, err
 		}
 	}
 	attached := a.effects.attached.Len()
 	if err := r.runAttach(result, &a.effects.attached); err != nil {
-		return outcome{}, &alsoError{r, err}
+		return outcome{}, false, &alsoError{r, err}
 	}
-	writes := effect.TakesRevision() || r.write.Also != nil || a.effects.attached.Len() > attached
-	// Only with a server can the outcome of a commit be unknown.
-	unknown := !a.store.onlyWriter() && writes
-	if r.write.CommitID != "" || unknown {
+	writes = effect.TakesRevision() || r.write.Also != nil || a.effects.attached.Len() > attached
+	if r.write.CommitID != "" {
+		a.receipts[r.write.CommitID] = receipt{r.hash, result}
 		a.effects.receipt(r, result, now)
 	}
 	if r.write.Also != nil {
 		a.effects.others = true
 	}
-	return outcome{result: result}, nil
+	return outcome{result: result}, writes, nil
 }

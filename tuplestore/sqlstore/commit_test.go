@@ -439,6 +439,49 @@ func testLostCommits(t *testing.T, join func(b *breaker, what string, w *tuplest
 	}
 }
 
+// If the answer to a commit is lost, the writes of the group that failed fail nevertheless, and so
+// does what follows them in a sequence.
+func TestLostCommitKeepsFailures(t *testing.T) {
+	b := newBreaker(t, pgtest.URL(t))
+	s := open(t, Config{DB: openDB(t, b.url)})
+	entered, leave := make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	errs := make([]error, 4)
+	write := func(i int, w tuplestore.Write) {
+		wg.Go(func() { _, errs[i] = s.Write(t.Context(), "t", w) })
+	}
+	write(0, tuplestore.Write{Ops: []tuplestore.Op{creation("0", "ann")}, Also: func(context.Context, *sqldb.Tx) error {
+		close(entered)
+		<-leave
+		return nil
+	}})
+	<-entered
+	sequence := tuplestore.NewSequence()
+	missing := tuplestore.Precondition{Filter: tuplestore.Filter{ObjectType: "doc", ObjectID: "missing"}, Exists: true}
+	decided := 0
+	write(1, tuplestore.Write{Ops: []tuplestore.Op{creation("1", "ann")}, Attach: func(tuplestore.Result, *sqldb.Batch) {
+		decided++
+		b.mode.Store(loseAnswer)
+	}})
+	write(2, tuplestore.Write{Ops: []tuplestore.Op{creation("2", "ann")}, Preconditions: []tuplestore.Precondition{missing}, Turn: sequence.Next()})
+	write(3, tuplestore.Write{Ops: []tuplestore.Op{creation("3", "ann")}, CommitID: "id", Turn: sequence.Next()})
+	for waiting := 0; waiting < 3; time.Sleep(time.Millisecond) {
+		s.mu.Lock()
+		waiting = s.queues["t"].queue.Len()
+		s.mu.Unlock()
+	}
+	close(leave)
+	wg.Wait()
+	var failed *tuplestore.PreconditionError
+	if errs[0] != nil || errs[1] != nil || !errors.As(errs[2], &failed) || !errors.Is(errs[3], tuplestore.ErrSequenceEnded) {
+		t.Errorf("the writes ended with %v", errs)
+	}
+	head, err := s.Head(t.Context(), "t")
+	if err != nil || head.Revision != 2 || decided != 1 {
+		t.Errorf("revision %d, error %v; the write that was committed was decided %d times", head.Revision, err, decided)
+	}
+}
+
 // If the server stays unavailable, the write waits, and fails with an unknown outcome in
 // the end.
 func TestUnknownOutcomeIsReported(t *testing.T) {

@@ -110,7 +110,7 @@ func (e *effects) commit(rev tuplestore.Revision, micros int64, w tuplestore.Wri
 }
 
 func (e *effects) receipt(r *request, result tuplestore.Result, micros int64) {
-	e.receipts = append(e.receipts, receiptRow{r.commitID, r.hash, result.Revision, encodeResult(result), micros})
+	e.receipts = append(e.receipts, receiptRow{r.write.CommitID, r.hash, result.Revision, encodeResult(result), micros})
 }
 
 // batch returns the statements that write the effects, after the attached ones. commitEvents is how
@@ -193,7 +193,7 @@ func (e *effects) batch(dialect sqldb.Dialect, tenant string, commitEvents int64
 
 // manyCreated is the number of rows from which they are copied. A copy takes a round trip more
 // than a statement.
-const manyCreated = 1000
+const manyCreated = 2000
 
 // copied reports whether the live tuples are inserted by a copy, before the other statements.
 // Those that delete must come first.

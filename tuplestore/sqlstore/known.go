@@ -119,11 +119,8 @@ func (s *Store) attemptKnown(l *tenantQueue, group []*request, before tip, facts
 	a.head, a.commitEvents, a.committedAt = &before.head, before.commitEvents, before.committedAt
 	a.view = apply.NewView(before.head)
 	a.view.Add(facts...)
-	outcomes := make([]outcome, len(group))
-	for i, r := range group {
-		if outcomes[i], err = a.decide(r); err != nil {
-			return nil, err
-		}
+	if err := a.decide(); err != nil {
+		return nil, err
 	}
 	if len(a.effects.commits) == 0 {
 		return nil, errNoChange
@@ -148,5 +145,5 @@ func (s *Store) attemptKnown(l *tenantQueue, group []*request, before tip, facts
 	case sqldb.IsDivisionByZero(err):
 		err = errOvertaken
 	}
-	return outcomes, err
+	return a.outcomes, err
 }

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 
 	"stonetown/internal/sqldb"
@@ -13,11 +12,17 @@ import (
 
 // request is a write in progress.
 type request struct {
-	ctx      context.Context // of the caller; its end does not stop a commit
-	write    tuplestore.Write
-	commitID string       // write's own, or a random one
-	hash     []byte       // of the contents; empty for a random commit ID
-	outcome  chan outcome // receives exactly one, without blocking
+	ctx     context.Context // of the caller; its end does not stop a commit
+	write   tuplestore.Write
+	hash    []byte       // of the contents; nil without a commit ID
+	outcome chan outcome // receives exactly one, without blocking
+	sent    []sent
+}
+
+// sent is the outcome of a write in an attempt that may have been committed.
+type sent struct {
+	attempt string // its ID
+	outcome outcome
 }
 
 type outcome struct {
@@ -63,10 +68,8 @@ func (s *Store) Write(ctx context.Context, tenant string, w tuplestore.Write) (_
 	if err := checkText(w); err != nil {
 		return tuplestore.Result{}, err
 	}
-	r := &request{ctx: ctx, write: w, commitID: w.CommitID, outcome: make(chan outcome, 1)}
-	if r.commitID == "" {
-		r.commitID, r.hash = rand.Text(), []byte{}
-	} else {
+	r := &request{ctx: ctx, write: w, outcome: make(chan outcome, 1)}
+	if w.CommitID != "" {
 		r.hash = apply.Fingerprint(w)
 	}
 	if err := w.Turn.Wait(ctx); err != nil {
