@@ -35,8 +35,8 @@
 // with what their callers have read at earlier revisions, and this process has made all commits
 // since.
 //
-// Each write has a revision, a receipt and an error of its own. If an Also fails, the
-// transaction is rolled back and the group is run again without that write.
+// Each write has a revision and an error of its own and, with a commit ID, a receipt. If an Also
+// fails, the transaction is rolled back and the group is run again without that write.
 //
 // Bulk loads are prepared ahead, before they have the lock: while one commits, the next are decided
 // on the state after it and, on PostgreSQL, copied. A load that was prepared for another state
@@ -49,7 +49,8 @@
 //
 // A connection can break after COMMIT was sent. The group is then run again until the
 // outcome is known: the lock on the head waits for the transaction that may be in progress,
-// and the receipts, which commit together with the writes, show which of them were applied.
+// and the receipts, which commit together with the writes, show what was applied. Writes without
+// a commit ID have one receipt for all of them in a transaction; their outcomes are in memory.
 // No write is repeated without this check. A transaction of one round trip may even begin later;
 // then it finds another head than the one it requires, and fails.
 //

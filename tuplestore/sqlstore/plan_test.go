@@ -55,6 +55,23 @@ func checkPlans(t *testing.T, s *Store) {
 	someTuples := []tuplestore.Tuple{tuple([6]string{"doc", "1", "viewer", "user", "1", ""}), tuple([6]string{"doc", "2", "viewer", "user", "2", ""})}
 	someObjects := []tuplestore.Object{someTuples[0].Subject.Object(), someTuples[1].Subject.Object()}
 	someNodes := []tuplestore.Node{someTuples[0].Node(), someTuples[1].Node()}
+	var members, viewed []tuplestore.Tuple // many that differ in one column
+	for i := range 2 * manyRows {
+		members = append(members, tuple([6]string{"group", "all", "member", "user", fmt.Sprint(i), ""}))
+		viewed = append(viewed, tuple([6]string{"doc", fmt.Sprint(i), "viewer", "user", "1", ""}))
+	}
+	existing := func(tuples []tuplestore.Tuple) func() (string, *statement, error) {
+		return func() (string, *statement, error) {
+			st := &statement{dialect: s.DB.Dialect(), args: []any{"t"}}
+			return `SELECT t.object_id FROM ` + st.joined(st.table(live, ""), "", keysOf(tuples, key)), st, st.err
+		}
+	}
+	deletion := func(table string, tuples []tuplestore.Tuple) func() (string, *statement, error) {
+		return func() (string, *statement, error) {
+			st := &statement{dialect: s.DB.Dialect(), args: []any{"t"}}
+			return st.deleted(table, keysOf(tuples, key), 1), st, st.err
+		}
+	}
 	after := &tuplestore.Record{Fact: tuplestore.Fact{Tuple: someTuples[0]}, CreatedRevision: 1}
 	sn := &snapshot{s, s.DB, "t", 0}
 	page := func(f tuplestore.Filter) func() (string, *statement, error) {
@@ -137,10 +154,9 @@ func checkPlans(t *testing.T, s *Store) {
 		{"precondition of a tuple", precondition(tuplestore.Filter{ObjectType: "doc", ObjectID: "1", Relation: "viewer", SubjectType: "user", SubjectID: "1"}), all[:4], ""},
 		{"precondition of a subject in a type", precondition(tuplestore.Filter{ObjectType: "doc", SubjectType: "user", SubjectID: "1"}), append(subject, "object_type"), "_by_subject"},
 		{"precondition of a type of subjects", precondition(tuplestore.Filter{SubjectType: "user"}), subject[:2], "_by_subject"},
-		{"existing tuples of a write", func() (string, *statement, error) {
-			st := &statement{dialect: s.DB.Dialect(), args: []any{"t"}}
-			return `SELECT t.object_id FROM ` + st.joined(st.table(live, ""), "", keysOf(someTuples, key)), st, st.err
-		}, all, ""},
+		{"existing tuples of a write", existing(someTuples), all, ""},
+		{"existing members", existing(members), all, ""},
+		{"existing tuples of a subject", existing(viewed), all, ""},
 		{"what has expired", func() (string, *statement, error) {
 			sql, st := s.findExpired("t", 1)
 			return sql, st, nil
@@ -148,14 +164,12 @@ func checkPlans(t *testing.T, s *Store) {
 		{"tenants with tuples that have expired", func() (string, *statement, error) {
 			return selectExpiring, &statement{dialect: s.DB.Dialect(), args: []any{"", int64(10), int64(1)}}, nil
 		}, []string{"tenant_id"}, "_by_expiry"},
-		{"deletion", func() (string, *statement, error) {
-			st := &statement{dialect: s.DB.Dialect(), args: []any{"t"}}
-			return st.deleted(live, keysOf(someTuples, key), 0), st, st.err
-		}, all, ""},
-		{"collection", func() (string, *statement, error) {
-			st := &statement{dialect: s.DB.Dialect(), args: []any{"t"}}
-			return st.deleted(history, keysOf(someTuples, key), 1), st, st.err
-		}, all, ""},
+		{"deletion", deletion(live, someTuples), all, ""},
+		{"deletion of members", deletion(live, members), all, ""},
+		{"deletion of tuples of a subject", deletion(live, viewed), all, ""},
+		{"collection", deletion(history, someTuples), all, ""},
+		{"collection of members", deletion(history, members), all, ""},
+		{"collection of tuples of a subject", deletion(history, viewed), all, ""},
 	} {
 		sql, st, err := c.build()
 		if err != nil {

@@ -104,11 +104,11 @@ func (s *statement) rows(columns ...column) string {
 	return given(s.dialect, first, columns, same...)
 }
 
-// factored returns the columns that differ between rows, and the others as expressions. It keeps a
-// column, which has the number of rows. An array of equal values, of 12 in a bulk load 9, takes time to
-// encode, to parse and to unnest; on PostgreSQL a quarter of the time of the insertion.
+// factored returns the columns that differ between rows, and the others as expressions. It keeps at
+// least one column, which has the number of rows. In a bulk load, most of the 12 columns of a tuple
+// have one value: as arrays, they are a quarter of the time of an insertion on PostgreSQL.
 func (s *statement) factored(columns []column) (differ []column, same []string) {
-	if columns[0].len() < s.manyRows() {
+	if columns[0].len() < s.rowsToFactor() {
 		return columns, nil
 	}
 	keep := slices.IndexFunc(columns, func(c column) bool { return !c.isConstant() })
@@ -125,13 +125,16 @@ func (s *statement) factored(columns []column) (differ []column, same []string) 
 	return differ, same
 }
 
-// manyRows is the number of rows from which a column with one value in all of them is one argument.
-// A server has a plan for each set of such columns, which a few rows are not worth.
-func (s *statement) manyRows() int {
+// fewRows and manyRows are the numbers of rows, on SQLite and on a server, from which a column with
+// one value in all of them is one argument. A server has a plan for each set of such columns.
+const fewRows, manyRows = 8, 50
+
+// rowsToFactor returns the number of rows from which factored makes a difference.
+func (s *statement) rowsToFactor() int {
 	if s.dialect == sqldb.SQLite {
 		return fewRows
 	}
-	return 50
+	return manyRows
 }
 
 // bind adds the arguments of rows.
@@ -259,10 +262,6 @@ func insert(b *sqldb.Batch, dialect sqldb.Dialect, tenant, table string, columns
 	given := s.rows(columns...)
 	b.Queue(fmt.Sprintf("INSERT INTO %s SELECT $1, k.%s FROM %s", into, strings.Join(names, ", k."), given), s.args, nil)
 }
-
-// fewRows is the number of rows from which columns with one value in all rows have one argument on
-// SQLite.
-const fewRows = 8
 
 // insertFew inserts some rows at a time, the first of the sizes as long as so many are left, then
 // the next one. It is the fast way on SQLite. With functions that parse JSON, SQLite copies each page before
