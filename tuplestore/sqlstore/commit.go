@@ -527,7 +527,7 @@ func (a *attempt) end(r *request) {
 	}
 }
 
-// earlier returns the outcome of a write that was committed before.
+// earlier returns the outcome of a write that an earlier transaction decided and committed.
 func (a *attempt) earlier(r *request) (outcome, bool) {
 	if r.write.CommitID == "" {
 		for _, s := range r.sent {
@@ -556,16 +556,16 @@ func (a *attempt) earlier(r *request) (outcome, bool) {
 // transaction.
 func (a *attempt) decide() error {
 	a.outcomes = make([]outcome, len(a.group))
-	unknown := false // the outcome of a write without a commit ID, if that of the commit is
+	changed := false // by a write without a commit ID
 	for i, r := range a.group {
 		o, writes, err := a.decideOne(r)
 		if err != nil {
 			return err
 		}
 		a.outcomes[i] = o
-		unknown = unknown || writes && r.write.CommitID == ""
+		changed = changed || writes && r.write.CommitID == ""
 	}
-	if unknown && !a.store.onlyWriter() {
+	if changed && !a.store.onlyWriter() { // only with a server can the outcome of a commit be unknown
 		a.effects.receipts = append(a.effects.receipts, receiptRow{
 			commitID: a.id, hash: []byte{}, rev: a.view.Head().Revision, micros: a.store.Clock().UnixMicro(),
 		})
@@ -573,8 +573,8 @@ func (a *attempt) decide() error {
 	return nil
 }
 
-// decideOne determines the outcome of one write after those before it, and whether the write
-// changes something.
+// decideOne determines the outcome of one write after those before it, and whether this attempt
+// writes something for it.
 func (a *attempt) decideOne(r *request) (_ outcome, writes bool, err error) {
 	if o, ok := a.earlier(r); ok {
 		return o, false, nil

@@ -16,7 +16,7 @@ type request struct {
 	write   tuplestore.Write
 	hash    []byte       // of the contents; nil without a commit ID
 	outcome chan outcome // receives exactly one, without blocking
-	sent    []sent
+	sent    []sent       // one for each commit without an answer
 }
 
 // sent is the outcome of a write in an attempt that may have been committed.
