@@ -152,11 +152,7 @@ func TestQueuedWritesShareTransactions(t *testing.T) {
 				revisions[i] = r.Revision
 			})
 		}
-		for waiting := 0; waiting < writers; time.Sleep(time.Millisecond) {
-			s.mu.Lock()
-			waiting = s.queues["t"].queue.Len()
-			s.mu.Unlock()
-		}
+		awaitQueued(s, writers)
 		before := db.Stats().Statements
 		close(leave)
 		wg.Wait()
@@ -439,8 +435,17 @@ func testLostCommits(t *testing.T, join func(b *breaker, what string, w *tuplest
 	}
 }
 
-// If the answer to a commit is lost, the writes of the group that failed fail nevertheless, and so
-// does what follows them in a sequence.
+// awaitQueued returns when a number of writes of tenant t are queued behind the one that commits.
+func awaitQueued(s *Store, writes int) {
+	for waiting := 0; waiting < writes; time.Sleep(time.Millisecond) {
+		s.mu.Lock()
+		waiting = s.queues["t"].queue.Len()
+		s.mu.Unlock()
+	}
+}
+
+// If the answer to a commit is lost, a write of the group that failed stays failed, and the writes
+// after it in its sequence are not applied.
 func TestLostCommitKeepsFailures(t *testing.T) {
 	b := newBreaker(t, pgtest.URL(t))
 	s := open(t, Config{DB: openDB(t, b.url)})
@@ -465,11 +470,7 @@ func TestLostCommitKeepsFailures(t *testing.T) {
 	}})
 	write(2, tuplestore.Write{Ops: []tuplestore.Op{creation("2", "ann")}, Preconditions: []tuplestore.Precondition{missing}, Turn: sequence.Next()})
 	write(3, tuplestore.Write{Ops: []tuplestore.Op{creation("3", "ann")}, CommitID: "id", Turn: sequence.Next()})
-	for waiting := 0; waiting < 3; time.Sleep(time.Millisecond) {
-		s.mu.Lock()
-		waiting = s.queues["t"].queue.Len()
-		s.mu.Unlock()
-	}
+	awaitQueued(s, 3)
 	close(leave)
 	wg.Wait()
 	var failed *tuplestore.PreconditionError
@@ -533,24 +534,17 @@ func TestWriteAloneSeesWritesBeforeIt(t *testing.T) {
 		}})
 		<-entered
 		const before = 5
-		queued := func(n int) {
-			for waiting := 0; waiting < n; time.Sleep(time.Millisecond) {
-				s.mu.Lock()
-				waiting = s.queues["t"].queue.Len()
-				s.mu.Unlock()
-			}
-		}
 		for i := range before {
 			write(tuplestore.Write{Ops: []tuplestore.Op{creation(fmt.Sprint(i), "ann")}})
 		}
-		queued(before)
+		awaitQueued(s, before)
 		seen := -1
 		write(tuplestore.Write{Ops: []tuplestore.Op{creation("last", "ann")}, Alone: true, Also: func(ctx context.Context, tx *sqldb.Tx) error {
 			records, err := s.SnapshotIn(tx, "t").List(ctx, tuplestore.Filter{}, nil, 100)
 			seen = len(records)
 			return err
 		}})
-		queued(before + 1)
+		awaitQueued(s, before+1)
 		close(leave)
 		wg.Wait()
 		if seen != before+1 {

@@ -104,17 +104,22 @@ func (s *statement) rows(columns ...column) string {
 	return given(s.dialect, first, columns, same...)
 }
 
-// factored returns the columns that differ between rows, and the others as expressions. It keeps at
-// least one column, which has the number of rows. In a bulk load, most of the 12 columns of a tuple
-// have one value: as arrays, they are a quarter of the time of an insertion on PostgreSQL.
+// factored divides columns: those that differ between rows, and the others as expressions. If none
+// differs, it keeps the first one, which has the number of rows. In a bulk load, most of the 12
+// columns of a tuple have one value. On SQLite, to parse them takes longer than to look the rows up;
+// on PostgreSQL, each is an array to unnest.
 func (s *statement) factored(columns []column) (differ []column, same []string) {
-	if columns[0].len() < s.rowsToFactor() {
+	from := manyRows
+	if s.dialect == sqldb.SQLite {
+		from = fewRows
+	}
+	if columns[0].len() < from {
 		return columns, nil
 	}
-	keep := slices.IndexFunc(columns, func(c column) bool { return !c.isConstant() })
+	anyDiffers := slices.ContainsFunc(columns, func(c column) bool { return !c.isConstant() })
 	for i, c := range columns {
 		switch {
-		case !c.isConstant() || i == max(0, keep):
+		case !c.isConstant() || !anyDiffers && i == 0:
 			differ = append(differ, c)
 		case s.dialect == sqldb.SQLite:
 			same = append(same, fmt.Sprintf("%s AS %s", s.arg(c.value(0)), c.name))
@@ -126,16 +131,9 @@ func (s *statement) factored(columns []column) (differ []column, same []string) 
 }
 
 // fewRows and manyRows are the numbers of rows, on SQLite and on a server, from which a column with
-// one value in all of them is one argument. A server has a plan for each set of such columns.
+// one value in all of them is one argument. A server prepares a statement for each set of such
+// columns, so it needs more rows to be worth it.
 const fewRows, manyRows = 8, 50
-
-// rowsToFactor returns the number of rows from which factored makes a difference.
-func (s *statement) rowsToFactor() int {
-	if s.dialect == sqldb.SQLite {
-		return fewRows
-	}
-	return manyRows
-}
 
 // bind adds the arguments of rows.
 func (s *statement) bind(columns []column) {
@@ -155,8 +153,8 @@ func (s *statement) bind(columns []column) {
 	}
 }
 
-// given returns a table of rows whose arguments begin at a place, and which have more columns of
-// one value each. It depends on the names and types of the columns only.
+// given returns a table of rows whose arguments begin at a place. The expressions in same are
+// further columns, with one value in all rows. It depends on the names and types of the columns only.
 func given(dialect sqldb.Dialect, first int, columns []column, same ...string) string {
 	names, values := namesOf(columns), make([]string, len(columns))
 	for i, c := range columns {

@@ -16,12 +16,13 @@ type request struct {
 	write   tuplestore.Write
 	hash    []byte       // of the contents; nil without a commit ID
 	outcome chan outcome // receives exactly one, without blocking
-	sent    []sent       // one for each commit without an answer
+	sent    []sent       // by commits whose answers were lost
 }
 
-// sent is the outcome of a write in an attempt that may have been committed.
+// sent is the outcome of a write without a commit ID in an attempt that may have been committed: it
+// was if its receipt exists.
 type sent struct {
-	attempt string // its ID
+	receipt string // its ID
 	outcome outcome
 }
 
