@@ -95,8 +95,13 @@ func (u *usable) SessionBegan(_ context.Context, tenantID, connectionID, userID 
 	return nil
 }
 
-// advance moves the clock.
-func (w *world) advance(by time.Duration) { w.later.Add(int64(by)) }
+// advance moves the clock after all jobs have run: the lease of one that runs would end, and it
+// would run again.
+func (w *world) advance(by time.Duration) {
+	w.Helper()
+	w.idle()
+	w.later.Add(int64(by))
+}
 
 func (w *world) must(err error) {
 	w.Helper()
