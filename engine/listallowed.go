@@ -112,7 +112,7 @@ func (v *readView) listAllowed(ctx context.Context, req *ListAllowedRequest) ([]
 			}
 		}
 		known := map[int32][]string{} // actions may share a rule
-		var found []AllowedResource
+		start := len(list)
 		for _, target := range targets[typ] {
 			ids, ok := known[target.rule]
 			if !ok {
@@ -122,17 +122,17 @@ func (v *readView) listAllowed(ctx context.Context, req *ListAllowedRequest) ([]
 				known[target.rule] = ids
 			}
 			actions := []string{target.action}
+			list = slices.Grow(list, len(ids))
 			for _, id := range ids {
-				found = append(found, AllowedResource{tuplestore.Object{Type: typ, ID: id}, actions})
+				list = append(list, AllowedResource{tuplestore.Object{Type: typ, ID: id}, actions})
 			}
 		}
 		if len(targets[typ]) > 1 {
-			found = merged(found)
+			list = list[:start+len(merged(list[start:]))]
 		}
-		if limit > 0 && len(found) > limit {
-			found = found[:limit]
+		if limit > 0 {
+			list = list[:min(len(list), start+limit)]
 		}
-		list = append(list, found...)
 	}
 	return list, nil
 }

@@ -126,9 +126,11 @@ func (h *Handlers) StreamAllowedResources(ctx context.Context, request StreamAll
 		return nil, err
 	}
 	return lines(func(w *web.Lines) error {
+		var line AllowedResourceLine
 		err := w.WriteAll(len(found.Resources), func(i int) any {
 			item := allowedResource(found.Resources[i], in.Queries)
-			return AllowedResourceLine{Actions: item.Actions, Type: item.Type, ExternalID: item.ExternalID}
+			line = AllowedResourceLine{Actions: item.Actions, Type: item.Type, ExternalID: item.ExternalID}
+			return &line
 		})
 		if err != nil {
 			return err
@@ -338,10 +340,12 @@ func (h *Handlers) StreamAllowedSubjects(ctx context.Context, request StreamAllo
 		return nil, err
 	}
 	return lines(func(w *web.Lines) error {
+		var line AllowedSubjectLine
 		err := w.WriteAll(len(found.Entries), func(i int) any {
 			e := found.Entries[i]
 			named := engine.SubjectDocumentOf(e.Subject)
-			return AllowedSubjectLine{Type: named.Type, ID: named.ID, Relation: named.Relation, Excluded: e.Excluded}
+			line = AllowedSubjectLine{Type: named.Type, ID: named.ID, Relation: named.Relation, Excluded: e.Excluded}
+			return &line
 		})
 		if err != nil {
 			return err

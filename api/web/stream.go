@@ -81,8 +81,9 @@ func writeLine(to interface {
 // linesAtOnce is the number of lines that are encoded together, in about a millisecond.
 const linesAtOnce = 2000
 
-// WriteAll adds n lines. Many are encoded by threads of low priority, so that other requests do not
-// wait for a long list. These threads never wait for the client.
+// WriteAll adds n lines. Each is encoded before the next call of line, so that calls may return the
+// same pointer. Many are encoded by threads of low priority, so that other requests do not wait for a
+// long list. These threads never wait for the client.
 func (l *Lines) WriteAll(n int, line func(i int) any) error {
 	l.begin()
 	var encoded bytes.Buffer
