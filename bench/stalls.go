@@ -62,8 +62,12 @@ func (s Stalls) measure(ctx context.Context, r *run, targets ...Target) {
 	// Lists are checked by threads of low priority: that is not work of the target.
 	checkers := fair.NewThreads(1, ctx.Done())
 	for _, t := range targets {
-		if _, ok := t.(Lister); ok {
+		if l, ok := t.(Lister); ok {
 			r.load(ctx, t, pages())
+			if r.err == nil {
+				// The first list builds an index, and a client may keep what it decodes.
+				_, r.err = l.List(ctx, user(0), "page", "viewer")
+			}
 		}
 		if p, ok := t.(*InProcess); ok && r.err == nil {
 			// As in a server, see cmd/stonetown/tuning.go.
