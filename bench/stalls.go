@@ -62,12 +62,8 @@ func (s Stalls) measure(ctx context.Context, r *run, targets ...Target) {
 	// Lists are checked by threads of low priority: that is not work of the target.
 	checkers := fair.NewThreads(1, ctx.Done())
 	for _, t := range targets {
-		if l, ok := t.(Lister); ok {
+		if _, ok := t.(Lister); ok {
 			r.load(ctx, t, pages())
-			if r.err == nil {
-				// The first list builds an index, and a client may keep what it decodes.
-				_, r.err = l.List(ctx, user(0), "page", "viewer")
-			}
 		}
 		if p, ok := t.(*InProcess); ok && r.err == nil {
 			// As in a server, see cmd/stonetown/tuning.go.
@@ -77,6 +73,12 @@ func (s Stalls) measure(ctx context.Context, r *run, targets ...Target) {
 		}
 	}
 	r.prepare(ctx, s, targets)
+	for _, t := range targets {
+		if l, ok := t.(Lister); ok && r.err == nil {
+			// The first list builds an index, and a client may keep what it has decoded.
+			_, r.err = l.List(ctx, user(0), "page", "viewer")
+		}
+	}
 	var alone, writes, heavy, busy []*meter
 	for i, t := range targets {
 		if r.err != nil {
