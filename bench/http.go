@@ -235,21 +235,23 @@ func (h *HTTP) List(ctx context.Context, s tuplestore.Subject, typ, relation str
 		Meta       json.RawMessage `json:"meta"`
 	}
 	if err := json.Unmarshal(text[end:], &line); err != nil || line.Meta == nil {
-		return nil, fmt.Errorf("list: the last line is %q", text[end:])
+		return nil, fmt.Errorf("list: the last line is %.300q", text[end:])
 	}
 	last.read.Truncate(end)
 	if last.ids != nil && bytes.Equal(last.lines.Bytes(), last.read.Bytes()) {
 		return last.ids, nil
 	}
-	last.ids = []string{}
+	ids := []string{}
 	for text := range bytes.Lines(last.read.Bytes()) {
+		line.ExternalID = ""
 		if err := json.Unmarshal(text, &line); err != nil {
 			return nil, fmt.Errorf("list: %w", err)
 		}
-		last.ids = append(last.ids, line.ExternalID)
+		ids = append(ids, line.ExternalID)
 	}
+	last.ids = ids
 	last.lines, last.read = last.read, last.lines
-	return last.ids, nil
+	return ids, nil
 }
 
 // Warm sends checks until their latency stops decreasing: until the tenant is in memory.
