@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unsafe"
 
 	"stonetown/engine"
 	"stonetown/tuplestore"
@@ -139,6 +140,35 @@ func TestListsWhileWriting(t *testing.T) {
 	}
 	if !slices.IsSorted(ids) {
 		t.Error("not in order")
+	}
+}
+
+// A long list must allocate its resources once: garbage of long lists makes the collector stop checks.
+func TestLongListAllocatesItsResourcesOnce(t *testing.T) {
+	w := newFixture(t, engine.Config{})
+	w.define("page\n  viewer [user]")
+	const n = 5000
+	for from := 0; from < n; from += 500 {
+		var tuples []string
+		for i := range 500 {
+			tuples = append(tuples, fmt.Sprintf("page:%d#viewer@user:ann", from+i))
+		}
+		w.write(tuples...)
+	}
+	req := engine.ListAllowedRequest{
+		Subject: request("user:ann", "", "x:x").Subject, Queries: []engine.ResourceQuery{{Type: "page", Action: "view"}},
+	}
+	result := testing.Benchmark(func(b *testing.B) {
+		for b.Loop() {
+			list, err := w.engine.ListAllowed(t.Context(), tenant, req)
+			if err != nil || len(list.Resources) != n {
+				b.Fatalf("%d resources, %v", len(list.Resources), err)
+			}
+		}
+	})
+	size := int64(unsafe.Sizeof(engine.AllowedResource{}) + unsafe.Sizeof("")) // with the ID among the candidates
+	if got := result.AllocedBytesPerOp() / n; got == 0 || got > size*5/4 {
+		t.Errorf("%d bytes are allocated for each resource, want about %d", got, size)
 	}
 }
 

@@ -120,7 +120,8 @@ func TestWriteAll(t *testing.T) {
 			if lines.encoders == nil {
 				t.Error("the server has no threads that encode")
 			}
-			if err := lines.WriteAll(n, func(i int) any { return i }); err != nil || lines.Flush() != nil {
+			var line int // the same for all
+			if err := lines.WriteAll(n, func(i int) any { line = i; return &line }); err != nil || lines.Flush() != nil {
 				t.Error(err)
 			}
 		}}).do("GET", "/all", "app", "")
@@ -132,7 +133,8 @@ func TestWriteAll(t *testing.T) {
 		}
 		recorded := httptest.NewRecorder()
 		lines := NewLines(recorded)
-		if err := lines.WriteAll(n, func(i int) any { return i }); err != nil || lines.Flush() != nil || recorded.Body.String() != want.String() {
+		var line int // the same for all
+		if err := lines.WriteAll(n, func(i int) any { line = i; return &line }); err != nil || lines.Flush() != nil || recorded.Body.String() != want.String() {
 			t.Errorf("%d lines without threads: %d bytes, %v", n, recorded.Body.Len(), err)
 		}
 	}
