@@ -60,7 +60,8 @@ type pipeline interface {
 }
 
 // Pipeline is a READ COMMITTED transaction without round trips of its own. It
-// ends with Commit or Rollback, one of which must be called.
+// ends with Commit or Rollback, one of which must be called. On SQLite, a cancellation does not
+// interrupt a statement: the next one fails.
 type Pipeline struct {
 	*Tx
 	p  pipeline

@@ -27,6 +27,7 @@ type lite struct {
 	conn    *sql.Conn     // the writer's
 	write   *liteQuerier  // on conn; used only by the holder of turn
 	turn    chan struct{} // holds one value while the writer is free
+	commits int           // of the writer; used only by the holder of turn
 }
 
 // pragmas of every connection. WAL lets readers go on while the writer commits.
@@ -50,6 +51,14 @@ const (
 	writerCache = "cache_size(-32768)"
 	readerCache = "cache_size(-4096)"
 )
+
+// commitsOfCache is the number of commits after which the caches are emptied. The driver is built
+// with SQLITE_ENABLE_MEMORY_MANAGEMENT, so the connections share one pool, as large as their
+// caches together. A connection that has as many pages as its cache takes the page that was unused
+// for longest, of any connection. One that has fewer adds a page to the pool, and while the pool is
+// full, drops it after use. So after a reader has taken the writer's pages, each commit would read
+// the same pages again.
+const commitsOfCache = 1024
 
 // SQLiteURL returns the URL of the embedded database in a file, given its absolute path.
 func SQLiteURL(path string) string {
@@ -339,11 +348,12 @@ func (w liteWrites) send(ctx context.Context, b *Batch) error {
 }
 
 func (l *lite) tx(ctx context.Context, fn func(*Tx) error) error {
-	p, err := l.pipeline(ctx, nil)
+	p, err := l.begin(ctx)
 	if err != nil {
 		return err
 	}
 	defer p.rollback()
+	p.interrupts = true
 	if err := fn(&Tx{q: p}); err != nil {
 		return err
 	}
@@ -356,9 +366,27 @@ type litePipeline struct {
 	done   bool
 	open   *Rows // the last query's
 	failed error // the first statement's that failed
+
+	// interrupts is whether a cancellation interrupts a statement. To be able to, the driver starts
+	// a goroutine for each, which wakes up another thread.
+	interrupts bool
 }
 
 func (l *lite) pipeline(ctx context.Context, first *Batch) (pipeline, error) {
+	p, err := l.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if first != nil {
+		if err := p.send(ctx, first); err != nil {
+			p.rollback()
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+func (l *lite) begin(ctx context.Context) (*litePipeline, error) {
 	if err := l.acquire(ctx); err != nil {
 		return nil, err
 	}
@@ -370,15 +398,7 @@ func (l *lite) pipeline(ctx context.Context, first *Batch) (pipeline, error) {
 		l.release()
 		return nil, err
 	}
-	p := &litePipeline{l: l}
-	if first == nil {
-		return p, nil
-	}
-	if err := p.send(ctx, first); err != nil {
-		p.rollback()
-		return nil, err
-	}
-	return p, nil
+	return &litePipeline{l: l}, nil
 }
 
 // errTxDone answers statements after the transaction ended.
@@ -403,8 +423,24 @@ func (p *litePipeline) fail(err error) {
 	}
 }
 
-func (p *litePipeline) query(ctx context.Context, query string, args []any) (*Rows, error) {
+// start returns the context of the next statement.
+func (p *litePipeline) start(ctx context.Context) (context.Context, error) {
 	if err := p.ready(); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		p.fail(err)
+		return nil, err
+	}
+	if !p.interrupts {
+		ctx = context.WithoutCancel(ctx)
+	}
+	return ctx, nil
+}
+
+func (p *litePipeline) query(ctx context.Context, query string, args []any) (*Rows, error) {
+	ctx, err := p.start(ctx)
+	if err != nil {
 		return nil, err
 	}
 	rows, err := p.l.write.query(ctx, query, args)
@@ -418,7 +454,8 @@ func (p *litePipeline) query(ctx context.Context, query string, args []any) (*Ro
 }
 
 func (p *litePipeline) exec(ctx context.Context, query string, args []any) (int64, error) {
-	if err := p.ready(); err != nil {
+	ctx, err := p.start(ctx)
+	if err != nil {
 		return 0, err
 	}
 	n, err := p.l.write.exec(ctx, query, args)
@@ -443,8 +480,17 @@ func (p *litePipeline) commit(ctx context.Context, last *Batch) error {
 		p.rollback()
 		return err
 	}
+	p.l.committed()
 	p.end()
 	return nil
+}
+
+// committed empties the caches after some commits.
+func (l *lite) committed() {
+	if l.commits++; l.commits%commitsOfCache == 0 {
+		// It is done when the statement is prepared. If it fails, there are more reads.
+		_, _ = l.conn.ExecContext(context.Background(), "PRAGMA shrink_memory")
+	}
 }
 
 func (p *litePipeline) rollback() {
