@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -17,9 +18,10 @@ import (
 
 // Figure is one measurement. If Rate is 0 it is a closed loop: each worker makes its next
 // call when the last has returned, which measures the throughput. Latencies are then those
-// of calls without a queue. With a rate, calls are due at fixed times, independent of
-// earlier calls, and latencies count from the time at which a call was due, without
-// coordinated omission.
+// of calls without a queue. With a rate, calls are due at times independent of earlier calls, and
+// latencies count from the time at which a call was due, without coordinated omission. Each worker
+// has one call in each interval, at a random time: with fixed times, calls of different meters
+// would be due together, again and again or never.
 type Figure struct {
 	Target   string `json:"target"`
 	Workload string `json:"workload"`
@@ -99,12 +101,16 @@ func (m *meter) runAlone(ctx context.Context, duration time.Duration) error {
 				return
 			}
 			defer sleep.close()
-			at := time.Now()
-			if interval > 0 {
-				at = began.Add(interval * time.Duration(w) / time.Duration(f.Workers))
+			now, slot := time.Now(), began
+			next := func() time.Time {
+				if interval == 0 {
+					return now
+				}
+				due := slot.Add(rand.N(interval))
+				slot = slot.Add(interval)
+				return due
 			}
-			for at.Before(end) && ctx.Err() == nil {
-				due := at
+			for due := next(); due.Before(end) && ctx.Err() == nil; due = next() {
 				if err := sleep.until(due); err != nil { // returns at once in a closed loop
 					cancel(err)
 					return
@@ -113,16 +119,13 @@ func (m *meter) runAlone(ctx context.Context, duration time.Duration) error {
 					cancel(err)
 					return
 				}
-				now := time.Now()
+				now = time.Now()
 				// Only a call of over a minute is out of range; it counts as a minute.
 				if err := m.latencies[w].RecordValue(min(now.Sub(due), time.Minute).Nanoseconds()); err != nil {
 					cancel(err)
 					return
 				}
 				calls.Add(1)
-				if at = now; interval > 0 {
-					at = due.Add(interval)
-				}
 			}
 		})
 	}

@@ -79,7 +79,7 @@ func (s Stalls) measure(ctx context.Context, r *run, targets ...Target) {
 			_, r.err = l.List(ctx, user(0), "page", "viewer")
 		}
 	}
-	var alone, writes, heavy, busy []*meter
+	var meters []*meter
 	for i, t := range targets {
 		if r.err != nil {
 			return
@@ -95,22 +95,15 @@ func (s Stalls) measure(ctx context.Context, r *run, targets ...Target) {
 				of.Measure, of.Rate = measure, min(stallsRate, f.PerSecond/2)
 			})
 		}
-		alone = append(alone, check("check, alone"))
-		beside := check("check, beside writes")
-		beside.beside = []*meter{s.writing(t, 2*i, "write, beside checks")}
-		writes = append(writes, beside)
-		beside = check("check, beside heavy requests")
-		beside.beside = s.heavyRequests(t, checkers, "beside checks")
-		heavy = append(heavy, beside)
-		beside = check("check, beside writes and heavy requests")
-		write := s.writing(t, 2*i+1, "write, beside checks and heavy requests")
-		beside.beside = append(s.heavyRequests(t, checkers, "beside checks and writes"), write)
-		busy = append(busy, beside)
+		alone, writes, heavy, busy := check("check, alone"), check("check, beside writes"),
+			check("check, beside heavy requests"), check("check, beside writes and heavy requests")
+		writes.beside = []*meter{s.writing(t, 2*i, "write, beside checks")}
+		heavy.beside = s.heavyRequests(t, checkers, "beside checks")
+		busy.beside = append(s.heavyRequests(t, checkers, "beside checks and writes"),
+			s.writing(t, 2*i+1, "write, beside checks and heavy requests"))
+		meters = append(meters, alone, writes, heavy, busy)
 	}
-	r.measure(ctx, alone...)
-	r.measure(ctx, writes...)
-	r.measure(ctx, heavy...)
-	r.measure(ctx, busy...)
+	r.measure(ctx, meters...) // all interleaved: what counts is the ratio to the checks alone
 }
 
 // writing returns the meter of writes at a rate. Those of different writers differ.
