@@ -24,7 +24,7 @@ const order = `
 	NONE < internal/document, internal/fair, internal/geo, internal/id, internal/jwks, internal/lease, internal/seal, internal/text, internal/tracing, internal/translation;
 	internal/text < internal/samlprotocol;
 	internal/tracing < internal/outbound, internal/tracing/otlp;
-	internal/text, internal/tracing < internal/sqldb;
+	internal/fair, internal/text, internal/tracing < internal/sqldb;
 	internal/id, internal/seal, internal/sqldb < internal/jobs;
 	internal/sqldb < internal/groupcommit, internal/rotation;
 	internal/seal, internal/sqldb < internal/tenantkeys;

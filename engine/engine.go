@@ -218,7 +218,7 @@ func New(c Config) (*Engine, error) {
 		}
 	}
 	e.background, e.stop = context.WithCancel(context.Background())
-	e.heavyThreads = fair.NewThreads(fair.HeavyPlaces(), e.background.Done())
+	e.heavyThreads = fair.NewHeavyThreads(fair.HeavyPlaces(), e.background.Done())
 	e.loads.Go(e.dropIdle)
 	if e.files != nil {
 		e.saves.Go(e.saveGraphs)

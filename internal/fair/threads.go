@@ -5,20 +5,36 @@ import (
 	"sync/atomic"
 )
 
+// heavy is how much work is in progress on threads of [NewHeavyThreads].
+var heavy atomic.Int64
+
 // Threads have a low priority, where the system has priorities of threads, so that the kernel
 // prefers the threads of light requests to heavy work. On a busy machine such a thread still has a
 // tenth of the time of another. Threads are safe for concurrent use.
 type Threads struct {
-	n     int
-	start sync.Once
-	used  atomic.Int64 // threads that have work, or will have it
-	jobs  chan func()
-	ended <-chan struct{}
+	n       int
+	prepare func() // is called on each thread first
+	heavy   bool
+	start   sync.Once
+	used    atomic.Int64 // threads that have work, or will have it
+	jobs    chan func()
+	ended   <-chan struct{}
 }
 
 // NewThreads returns n threads, which exist from the first use on until ended is closed.
 func NewThreads(n int, ended <-chan struct{}) *Threads {
-	return &Threads{n: n, jobs: make(chan func()), ended: ended}
+	return &Threads{n: n, prepare: lowerPriority, jobs: make(chan func()), ended: ended}
+}
+
+// NewHeavyThreads returns threads as [NewThreads] does. On Linux they use the last half of the
+// processors only, so that light requests find another one idle. See [CommitThread].
+func NewHeavyThreads(n int, ended <-chan struct{}) *Threads {
+	t := NewThreads(n, ended)
+	t.heavy, t.prepare = true, func() {
+		lowerPriority()
+		bind()
+	}
+	return t
 }
 
 // Do does work on one of the threads, or on that of the caller if all have work. It returns when
@@ -36,6 +52,10 @@ func (t *Threads) Do(work func()) {
 		defer close(done)
 		defer t.used.Add(-1)
 		defer func() { panicked = recover() }()
+		if t.heavy {
+			heavy.Add(1)
+			defer heavy.Add(-1)
+		}
 		work()
 	}
 	select {
@@ -52,7 +72,8 @@ func (t *Threads) Do(work func()) {
 
 func (t *Threads) begin() {
 	for range t.n {
-		go withLowPriority(func() {
+		go onThread(func() {
+			t.prepare()
 			for {
 				select {
 				case job := <-t.jobs:

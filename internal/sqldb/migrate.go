@@ -32,8 +32,9 @@ import (
 // an INSERT. Later releases take away what no release in use needs any more; such a file, or
 // any other with which older releases cannot work, has the next multiple of 1000 as its
 // version, and so begins a generation.
-// SQLite cannot alter the form of a table, so a file of its own may copy one, with the same
-// columns in the same order: no other process uses that database.
+//
+// SQLite cannot alter the form of a table, so a file in the folder sqlite may copy one, with the
+// same columns in the same order: no other process uses that database.
 type Migrations struct {
 	Owner string // names the version table: goose_<owner>
 	FS    fs.FS

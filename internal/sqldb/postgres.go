@@ -203,6 +203,9 @@ type pgPipeline struct {
 
 const beginReadCommitted = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
+// onCommitThread: the server makes the commits.
+func (pg *postgres) onCommitThread(work func()) { work() }
+
 func (pg *postgres) pipeline(ctx context.Context, first *Batch) (pipeline, error) {
 	conn, err := pg.pool.Acquire(ctx)
 	if err != nil {

@@ -95,6 +95,7 @@ type backend interface {
 	snapshot(ctx context.Context, fn func(*Tx) error) error
 	// If first is nil, the transaction can begin with its commit.
 	pipeline(ctx context.Context, first *Batch) (pipeline, error)
+	onCommitThread(work func())
 	migrate(ctx context.Context, all []Migrations) error
 	close() error
 }
@@ -177,6 +178,11 @@ func (db *DB) Send(ctx context.Context, b *Batch) error {
 	b.complete(db.Dialect())
 	return db.backend.reads().send(ctx, b)
 }
+
+// OnCommitThread does work that prepares a commit and makes it. With the embedded database, the work
+// is done on a [fair.CommitThread], otherwise on the thread of the caller. Commits of the database
+// within the work are part of it; others need no call of this.
+func (db *DB) OnCommitThread(work func()) { db.backend.onCommitThread(work) }
 
 // Close waits for the connections in use to be returned and closes all.
 func (db *DB) Close() error { return db.backend.close() }

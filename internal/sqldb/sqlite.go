@@ -14,6 +14,8 @@ import (
 
 	"github.com/gofrs/flock"
 	"modernc.org/sqlite"
+
+	"stonetown/internal/fair"
 )
 
 // lite is the backend for SQLite.
@@ -28,6 +30,8 @@ type lite struct {
 	write   *liteQuerier  // on conn; used only by the holder of turn
 	turn    chan struct{} // holds one value while the writer is free
 	commits int           // of the writer; used only by the holder of turn
+	thread  *fair.CommitThread
+	end     context.CancelFunc // of the thread
 }
 
 // pragmas of every connection. WAL lets readers go on while the writer commits.
@@ -107,7 +111,8 @@ func openSQLite(ctx context.Context, u *url.URL, cfg Config, st *stats) (_ backe
 	if err != nil {
 		return nil, err
 	}
-	l := &lite{path: path, st: st, turn: make(chan struct{}, 1)}
+	running, end := context.WithCancel(context.Background())
+	l := &lite{path: path, st: st, turn: make(chan struct{}, 1), thread: fair.NewCommitThread(running.Done()), end: end}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, l.close())
@@ -174,6 +179,7 @@ func (l *lite) reads() querier  { return l.read }
 func (l *lite) writes() querier { return liteWrites{l} }
 
 func (l *lite) close() error {
+	defer l.end()
 	var errs []error
 	if l.readers != nil {
 		errs = append(errs, l.read.close(), l.readers.Close())
@@ -312,6 +318,8 @@ func sendEach(ctx context.Context, q querier, b *Batch) error {
 
 // errReadOnly answers writes to a database opened to be read only.
 var errReadOnly = errors.New("the database was opened to be read only")
+
+func (l *lite) onCommitThread(work func()) { l.thread.Do(work) }
 
 // acquire waits for the writing connection.
 func (l *lite) acquire(ctx context.Context) error {
@@ -467,7 +475,12 @@ func (p *litePipeline) exec(ctx context.Context, query string, args []any) (int6
 
 func (p *litePipeline) send(ctx context.Context, b *Batch) error { return sendEach(ctx, p, b) }
 
-func (p *litePipeline) commit(ctx context.Context, last *Batch) error {
+func (p *litePipeline) commit(ctx context.Context, last *Batch) (err error) {
+	p.l.onCommitThread(func() { err = p.commitNow(ctx, last) })
+	return err
+}
+
+func (p *litePipeline) commitNow(ctx context.Context, last *Batch) error {
 	err := p.send(ctx, last)
 	if err == nil {
 		err = p.ready()

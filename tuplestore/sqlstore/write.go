@@ -135,10 +135,10 @@ func (s *Store) enqueue(tenant string, r *request) (*tenantQueue, *fairqueue.Han
 func (s *Store) work() {
 	for l := s.next(nil); l != nil; l = s.next(l) {
 		if group := l.queue.Take(s.GroupOps); len(group) > 0 {
-			s.commit(l, group, nil)
+			s.DB.OnCommitThread(func() { s.commit(l, group, nil) })
 		}
 		for a := s.takeAhead(l); a != nil; a = s.takeAhead(l) {
-			s.commit(l, []*request{a.request}, a)
+			s.DB.OnCommitThread(func() { s.commit(l, []*request{a.request}, a) })
 		}
 	}
 }

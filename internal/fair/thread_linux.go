@@ -18,12 +18,10 @@ const (
 	slice = 100 * time.Millisecond
 )
 
-// withLowPriority does work on a thread of its own, with low priority. Linux has a priority for each
-// thread (see sched_setattr(2)). A thread that cannot have a lower one is used as it is.
-func withLowPriority(work func()) {
+// onThread does work on a thread that ends with it. It is not the main thread.
+func onThread(work func()) {
 	runtime.LockOSThread()
 	if unix.Gettid() != unix.Getpid() {
-		lowerPriority()
 		work()
 		return
 	}
@@ -33,13 +31,14 @@ func withLowPriority(work func()) {
 	go func() {
 		runtime.LockOSThread()
 		close(locked)
-		lowerPriority()
 		work()
 	}()
 	<-locked
 	runtime.UnlockOSThread()
 }
 
+// lowerPriority lowers the priority of the thread. Linux has one for each thread (see
+// sched_setattr(2)). A thread that cannot have a lower one is used as it is.
 func lowerPriority() {
 	a, err := unix.SchedGetAttr(0, 0)
 	if err != nil {
@@ -48,4 +47,19 @@ func lowerPriority() {
 	a.Nice = min(19, a.Nice+niceness)
 	a.Runtime = uint64(slice)
 	_ = unix.SchedSetAttr(0, a, 0)
+}
+
+// bind binds the thread to the last half of the processors that it may use, if there are several.
+func bind() {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return
+	}
+	for n, more := 0, set.Count()-max(1, set.Count()/2); more > 0; n++ {
+		if set.IsSet(n) {
+			set.Clear(n)
+			more--
+		}
+	}
+	_ = unix.SchedSetaffinity(0, &set)
 }
