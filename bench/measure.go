@@ -51,6 +51,9 @@ type meter struct {
 	latencies []*hdrhistogram.Histogram
 	elapsed   time.Duration
 	beside    []*meter // that run at the same time
+	// collected is whether garbage is collected before each run, so that the garbage of other meters
+	// does not count.
+	collected bool
 
 	reads func() int64 // the counter of reads, if there is one
 	read  int64
@@ -58,7 +61,7 @@ type meter struct {
 
 // newMeter prepares workers. newWorker returns a worker's call, which has f.PerCall units.
 func newMeter(f Figure, newWorker func(worker int) func(context.Context) error) *meter {
-	m := &meter{figure: f}
+	m := &meter{figure: f, collected: true}
 	for w := range f.Workers {
 		m.calls = append(m.calls, newWorker(w))
 		m.latencies = append(m.latencies, hdrhistogram.New(1, time.Minute.Nanoseconds(), 3))
@@ -68,7 +71,9 @@ func newMeter(f Figure, newWorker func(worker int) func(context.Context) error) 
 
 // run runs the workers for a duration, and the meters beside.
 func (m *meter) run(ctx context.Context, duration time.Duration) error {
-	runtime.GC() // the garbage of earlier measurements must not count
+	if m.collected {
+		runtime.GC()
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return m.runAlone(ctx, duration) })
 	for _, b := range m.beside {

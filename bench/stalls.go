@@ -101,7 +101,10 @@ func (s Stalls) measure(ctx context.Context, r *run, targets ...Target) {
 		heavy.beside = s.heavyRequests(t, checkers, "beside checks")
 		busy.beside = append(s.heavyRequests(t, checkers, "beside checks and writes"),
 			s.writing(t, 2*i+1, "write, beside checks and heavy requests"))
-		meters = append(meters, alone, writes, heavy, busy)
+		for _, m := range []*meter{alone, writes, heavy, busy} {
+			m.collected = false // to collect the garbage of heavy requests is a part of their load
+			meters = append(meters, m)
+		}
 	}
 	r.measure(ctx, meters...) // all interleaved: what counts is the ratio to the checks alone
 }

@@ -22,12 +22,17 @@ const maxDuty = 75
 
 // NewCommitThread returns a thread, which exists from the first use on until ended is closed.
 func NewCommitThread(ended <-chan struct{}) *CommitThread {
-	return &CommitThread{threads: &Threads{n: 1, prepare: bind, jobs: make(chan func()), ended: ended}}
+	light.mayBeShort.Store(true)
+	prepare := func() {
+		lengthenSlice(0) // a light request on these processors does not wait for a commit
+		bind()
+	}
+	return &CommitThread{threads: &Threads{n: 1, prepare: prepare, jobs: make(chan func()), ended: ended}}
 }
 
-// Do does work as [Threads.Do] does, on the thread if there is heavy work and otherwise on that of
-// the caller, which is faster. Until it returns, other calls do their work on the threads of their
-// callers, also calls within the work.
+// Do does work as [Threads.Do] does, on the thread if there is heavy work or was some lately, and
+// otherwise on that of the caller, which is faster. Until it returns, other calls do their work on
+// the threads of their callers, also calls within the work.
 func (c *CommitThread) Do(work func()) {
 	if !c.busy.CompareAndSwap(false, true) {
 		work()
@@ -36,7 +41,7 @@ func (c *CommitThread) Do(work func()) {
 	defer c.busy.Store(false)
 	began := time.Now()
 	defer func() { c.recent.add(began, time.Now()) }()
-	if heavy.Load() > 0 && c.recent.percent < maxDuty {
+	if heavyLately() && c.recent.percent < maxDuty {
 		c.threads.Do(work)
 	} else {
 		work()

@@ -16,6 +16,7 @@ func TestCommitThread(t *testing.T) {
 	if all.Count() < 2 {
 		t.Skip("there is one processor")
 	}
+	heavyEnded.Store(0) // of other tests
 	ended := t.Context().Done()
 	commits, threads := NewCommitThread(ended), NewHeavyThreads(1, ended)
 	placed := func() (thread int, on unix.CPUSet) {
@@ -56,6 +57,10 @@ func TestCommitThread(t *testing.T) {
 	for heavy.Load() > 0 {
 		runtime.Gosched()
 	}
+	if _, on := placed(); on != half {
+		t.Errorf("just after heavy work a commit is on processors %v, want %v", on, half)
+	}
+	heavyEnded.Add(-int64(lately))
 	if thread, on := placed(); thread != unix.Gettid() || on != all {
 		t.Errorf("after heavy work a commit is on thread %d and processors %v, not those of its caller", thread, on)
 	}

@@ -1,7 +1,9 @@
 package fair
 
 import (
+	"os"
 	"runtime"
+	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -11,11 +13,11 @@ const (
 	// niceness is how much nicer a thread of low priority is: the kernel gives it a tenth of the
 	// time of another.
 	niceness = 10
-	// slice is the time slice of a thread of low priority, the longest that Linux has. A thread
-	// that wakes up and has a shorter slice runs at once; otherwise it would wait until the other
-	// has had a part of its slice, which takes milliseconds. The share of the time does not depend
-	// on the slice. Versions before 6.12 ignore it.
-	slice = 100 * time.Millisecond
+	// longSlice is the time slice of threads for heavy work and commits, the longest that Linux has. A
+	// thread that wakes up runs at once if its slice is shorter than that of the other. Otherwise it
+	// waits until the other has had its slice, which is milliseconds by default. The share of the time
+	// does not depend on the slice. Versions before 6.12 ignore it.
+	longSlice = 100 * time.Millisecond
 )
 
 // onThread does work on a thread that ends with it. It is not the main thread.
@@ -37,17 +39,40 @@ func onThread(work func()) {
 	runtime.UnlockOSThread()
 }
 
-// lowerPriority lowers the priority of the thread. Linux has one for each thread (see
-// sched_setattr(2)). A thread that cannot have a lower one is used as it is.
-func lowerPriority() {
+// setSlices gives all threads of the program a time slice, but those with a long one. New threads
+// inherit it. The slice 0 is the default. light.mu must be held.
+func setSlices(slice time.Duration) {
+	for range 2 { // a thread may begin another before it has the slice
+		threads, _ := os.ReadDir("/proc/self/task")
+		for _, t := range threads {
+			id, err := strconv.Atoi(t.Name())
+			if err != nil {
+				continue
+			}
+			if a, err := unix.SchedGetAttr(id, 0); err == nil && a.Policy == unix.SCHED_NORMAL && a.Runtime != uint64(longSlice) {
+				a.Runtime = uint64(slice)
+				_ = unix.SchedSetAttr(id, a, 0)
+			}
+		}
+	}
+}
+
+// lengthenSlice gives the thread a long time slice, and lowers its priority.
+func lengthenSlice(nicer int32) {
+	light.mu.Lock() // setSlices may be about to change the thread
+	defer light.mu.Unlock()
 	a, err := unix.SchedGetAttr(0, 0)
 	if err != nil {
 		return
 	}
-	a.Nice = min(19, a.Nice+niceness)
-	a.Runtime = uint64(slice)
+	a.Nice = min(19, a.Nice+nicer)
+	a.Runtime = uint64(longSlice)
 	_ = unix.SchedSetAttr(0, a, 0)
 }
+
+// lowerPriority lowers the priority of the thread. Linux has one for each thread (see
+// sched_setattr(2)). A thread that cannot have a lower one is used as it is.
+func lowerPriority() { lengthenSlice(niceness) }
 
 // bind binds the thread to the last half of the processors that it may use, if there are several.
 func bind() {

@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,12 +22,70 @@ func TestThreadPriority(t *testing.T) {
 	if want := min(19, before.Nice+niceness); got.Nice != want {
 		t.Errorf("the work has niceness %d, want %d", got.Nice, want)
 	}
-	if hasSlices := before.Runtime > 0; hasSlices && got.Runtime != uint64(slice) {
-		t.Errorf("the work has a slice of %d ns, want %d", got.Runtime, slice)
+	if hasSlices := before.Runtime > 0; hasSlices && got.Runtime != uint64(longSlice) {
+		t.Errorf("the work has a slice of %d ns, want %d", got.Runtime, longSlice)
 	}
 	if after := priority(t); after != before {
 		t.Errorf("the caller had %+v, and has %+v", before, after)
 	}
+}
+
+// Beside heavy work, all other threads have short slices, later ones too. Afterwards they have the
+// default.
+func TestShortSlices(t *testing.T) {
+	restored := func() {
+		t.Helper()
+		short := func() bool {
+			light.mu.Lock() // is held while they are restored
+			defer light.mu.Unlock()
+			return light.short.Load()
+		}
+		for deadline := time.Now().Add(10 * time.Second); short(); time.Sleep(lately / 10) {
+			if time.Now().After(deadline) {
+				t.Fatal("the slices are still short")
+			}
+		}
+	}
+	restored() // after other tests
+	normal := slicesOf(t, 1)[0]
+	if normal == 0 {
+		t.Skip("this kernel has no slices of threads")
+	}
+	expect := func(when string, want uint64) {
+		t.Helper()
+		for _, got := range slicesOf(t, 20) {
+			if got != want {
+				t.Errorf("%s a thread has a slice of %d ns, want %d", when, got, want)
+			}
+		}
+	}
+	threads := NewHeavyThreads(1, t.Context().Done())
+	light.mayBeShort.Store(false)
+	threads.Do(func() { expect("with the database elsewhere", normal) })
+	NewCommitThread(t.Context().Done())
+	threads.Do(func() {
+		if got := priority(t).Runtime; got != uint64(longSlice) {
+			t.Errorf("heavy work has a slice of %d ns, want %d", got, longSlice)
+		}
+		expect("beside heavy work", uint64(shortSlice))
+	})
+	restored()
+	expect("after heavy work", normal)
+}
+
+// slicesOf returns the time slices of n threads, some of them new.
+func slicesOf(t *testing.T, n int) (of []uint64) {
+	got := make(chan uint64)
+	for range n {
+		go func() {
+			runtime.LockOSThread() // the thread ends with the goroutine
+			got <- priority(t).Runtime
+		}()
+	}
+	for range n {
+		of = append(of, <-got)
+	}
+	return of
 }
 
 func priority(t *testing.T) unix.SchedAttr {

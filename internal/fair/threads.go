@@ -5,9 +5,6 @@ import (
 	"sync/atomic"
 )
 
-// heavy is how much work is in progress on threads of [NewHeavyThreads].
-var heavy atomic.Int64
-
 // Threads have a low priority, where the system has priorities of threads, so that the kernel
 // prefers the threads of light requests to heavy work. On a busy machine such a thread still has a
 // tenth of the time of another. Threads are safe for concurrent use.
@@ -53,8 +50,7 @@ func (t *Threads) Do(work func()) {
 		defer t.used.Add(-1)
 		defer func() { panicked = recover() }()
 		if t.heavy {
-			heavy.Add(1)
-			defer heavy.Add(-1)
+			defer beginHeavy()()
 		}
 		work()
 	}
