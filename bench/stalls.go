@@ -102,7 +102,7 @@ func (s Stalls) measure(ctx context.Context, r *run, targets ...Target) {
 		busy.beside = append(s.heavyRequests(t, checkers, "beside checks and writes"),
 			s.writing(t, 2*i+1, "write, beside checks and heavy requests"))
 		for _, m := range []*meter{alone, writes, heavy, busy} {
-			m.collected = false // to collect the garbage of heavy requests is a part of their load
+			m.collected = false // collections are a part of the load of heavy requests
 			meters = append(meters, m)
 		}
 	}

@@ -24,7 +24,7 @@ const maxDuty = 75
 func NewCommitThread(ended <-chan struct{}) *CommitThread {
 	light.mayBeShort.Store(true)
 	prepare := func() {
-		lengthenSlice(0) // a light request on these processors does not wait for a commit
+		lengthenSlice() // a light request on these processors does not wait for a commit
 		bind()
 	}
 	return &CommitThread{threads: &Threads{n: 1, prepare: prepare, jobs: make(chan func()), ended: ended}}

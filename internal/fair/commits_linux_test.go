@@ -42,6 +42,14 @@ func TestCommitThread(t *testing.T) {
 	if thread == unix.Gettid() || on != half {
 		t.Errorf("beside heavy work a commit is on processors %v, want %v", on, half)
 	}
+	if normal := priority(t).Runtime; normal > 0 {
+		commits.recent = duty{}
+		commits.Do(func() {
+			if got := priority(t).Runtime; got != uint64(longSlice) {
+				t.Errorf("beside heavy work a commit has a slice of %d ns, want %d", got, longSlice)
+			}
+		})
+	}
 	var inner int
 	commits.recent = duty{}
 	commits.Do(func() { commits.Do(func() { inner = unix.Gettid() }) })

@@ -37,11 +37,12 @@ func beginHeavy() (end func()) {
 }
 
 // shortSlice is the time slice of all other threads while there is heavy work, the shortest that
-// Linux has. The processors that heavy work leaves then have all else, such as the garbage collector
-// and the other parts of writes, and a light request waits for 0.1 ms there, not for milliseconds.
-// Without heavy work the slice is the default: with short ones, threads take the processor from each
-// other more often, and a busy server does less. It is the default, too, if the database is another
-// process: on the same machine that would wait for all threads with shorter slices.
+// Linux has. These share the processors that heavy work leaves: light requests, the garbage
+// collector, and the parts of writes that are not commits. A thread that wakes up there waits for a
+// slice of 0.1 ms, not for the default, which is milliseconds. Without heavy work they have the
+// default, because with short slices threads interrupt each other more often, and a busy server does
+// less. They have it also if the database is another process: on the same machine, its threads would
+// wait for those with shorter slices.
 const shortSlice = 100 * time.Microsecond
 
 // light are the time slices of the threads that are not for heavy work.

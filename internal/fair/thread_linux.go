@@ -49,30 +49,38 @@ func setSlices(slice time.Duration) {
 			if err != nil {
 				continue
 			}
-			if a, err := unix.SchedGetAttr(id, 0); err == nil && a.Policy == unix.SCHED_NORMAL && a.Runtime != uint64(longSlice) {
-				a.Runtime = uint64(slice)
-				_ = unix.SchedSetAttr(id, a, 0)
-			}
+			change(id, func(a *unix.SchedAttr) {
+				if a.Policy == unix.SCHED_NORMAL && a.Runtime != uint64(longSlice) {
+					a.Runtime = uint64(slice)
+				}
+			})
 		}
 	}
 }
 
-// lengthenSlice gives the thread a long time slice, and lowers its priority.
-func lengthenSlice(nicer int32) {
+// lengthenSlice gives the thread a long time slice.
+func lengthenSlice() {
 	light.mu.Lock() // setSlices may be about to change the thread
 	defer light.mu.Unlock()
-	a, err := unix.SchedGetAttr(0, 0)
-	if err != nil {
-		return
-	}
-	a.Nice = min(19, a.Nice+nicer)
-	a.Runtime = uint64(longSlice)
-	_ = unix.SchedSetAttr(0, a, 0)
+	change(0, func(a *unix.SchedAttr) { a.Runtime = uint64(longSlice) })
 }
 
 // lowerPriority lowers the priority of the thread. Linux has one for each thread (see
-// sched_setattr(2)). A thread that cannot have a lower one is used as it is.
-func lowerPriority() { lengthenSlice(niceness) }
+// sched_setattr(2)).
+func lowerPriority() {
+	light.mu.Lock()
+	defer light.mu.Unlock()
+	change(0, func(a *unix.SchedAttr) { a.Nice = min(19, a.Nice+niceness) })
+}
+
+// change changes how the kernel schedules a thread; 0 is that of the caller. A thread that cannot be
+// changed is used as it is.
+func change(thread int, how func(*unix.SchedAttr)) {
+	if a, err := unix.SchedGetAttr(thread, 0); err == nil {
+		how(a)
+		_ = unix.SchedSetAttr(thread, a, 0)
+	}
+}
 
 // bind binds the thread to the last half of the processors that it may use, if there are several.
 func bind() {

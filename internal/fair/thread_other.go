@@ -9,7 +9,7 @@ func onThread(work func()) { work() }
 
 func setSlices(time.Duration) {}
 
-func lengthenSlice(int32) {}
+func lengthenSlice() {}
 
 func lowerPriority() {}
 

@@ -20,15 +20,20 @@ type Threads struct {
 
 // NewThreads returns n threads, which exist from the first use on until ended is closed.
 func NewThreads(n int, ended <-chan struct{}) *Threads {
-	return &Threads{n: n, prepare: lowerPriority, jobs: make(chan func()), ended: ended}
+	prepare := func() {
+		lowerPriority()
+		lengthenSlice()
+	}
+	return &Threads{n: n, prepare: prepare, jobs: make(chan func()), ended: ended}
 }
 
 // NewHeavyThreads returns threads as [NewThreads] does. On Linux they use the last half of the
 // processors only, so that light requests find another one idle. See [CommitThread].
 func NewHeavyThreads(n int, ended <-chan struct{}) *Threads {
 	t := NewThreads(n, ended)
+	lower := t.prepare
 	t.heavy, t.prepare = true, func() {
-		lowerPriority()
+		lower()
 		bind()
 	}
 	return t
