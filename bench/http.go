@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -216,7 +217,7 @@ type lastList struct {
 }
 
 // List implements [Lister]. One list is made at a time.
-func (h *HTTP) List(ctx context.Context, s tuplestore.Subject, typ, relation string) ([]string, error) {
+func (h *HTTP) List(ctx context.Context, s tuplestore.Subject, typ, relation string) (iter.Seq[string], error) {
 	encoded, err := json.Marshal(map[string]any{"subject": wireOf(s), "type": typ, "action": relation})
 	if err != nil {
 		return nil, err
@@ -239,7 +240,7 @@ func (h *HTTP) List(ctx context.Context, s tuplestore.Subject, typ, relation str
 	}
 	last.read.Truncate(end)
 	if last.ids != nil && bytes.Equal(last.lines.Bytes(), last.read.Bytes()) {
-		return last.ids, nil
+		return slices.Values(last.ids), nil
 	}
 	ids := []string{}
 	for text := range bytes.Lines(last.read.Bytes()) {
@@ -251,7 +252,7 @@ func (h *HTTP) List(ctx context.Context, s tuplestore.Subject, typ, relation str
 	}
 	last.ids = ids
 	last.lines, last.read = last.read, last.lines
-	return ids, nil
+	return slices.Values(ids), nil
 }
 
 // Warm sends checks until their latency stops decreasing: until the tenant is in memory.

@@ -3,9 +3,9 @@ package bench
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -34,7 +34,8 @@ const (
 // Lister is a target that lists resources.
 type Lister interface {
 	// List returns the ID of each resource of a type that a subject has a relation to, in any order.
-	List(ctx context.Context, s tuplestore.Subject, typ, relation string) ([]string, error)
+	// The IDs can be read once.
+	List(ctx context.Context, s tuplestore.Subject, typ, relation string) (iter.Seq[string], error)
 }
 
 // pages are the resources of the lists; one user may view all of them.
@@ -139,7 +140,7 @@ func listing(t Target, l Lister, checkers *fair.Threads, beside string) *meter {
 	return newMeter(f, func(int) func(context.Context) error {
 		var last []string // that was checked page by page
 		return func(ctx context.Context) error {
-			var ids []string
+			var ids iter.Seq[string]
 			var err error
 			list := func() { ids, err = l.List(ctx, user(0), "page", "viewer") }
 			if _, ok := t.(*InProcess); ok {
@@ -151,8 +152,16 @@ func listing(t Target, l Lister, checkers *fair.Threads, beside string) *meter {
 				return err
 			}
 			checkers.Do(func() {
-				if !slices.Equal(ids, last) {
-					last, err = ids, areAllPages(ids)
+				n, same := 0, true
+				for id := range ids {
+					if same = same && n < len(last) && id == last[n]; !same {
+						last = append(last[:n], id)
+					}
+					n++
+				}
+				if !same || n < len(last) {
+					last = last[:n]
+					err = areAllPages(last)
 				}
 			})
 			return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"stonetown/engine"
@@ -101,10 +102,16 @@ func (p *InProcess) Prepare(questions []Question) Call {
 }
 
 // List implements [Lister].
-func (p *InProcess) List(ctx context.Context, s tuplestore.Subject, typ, relation string) ([]string, error) {
-	list, err := p.Engine.ListResources(ctx, p.Tenant, engine.ListResourcesRequest{Subject: s, Type: typ, Action: relation})
+func (p *InProcess) List(ctx context.Context, s tuplestore.Subject, typ, relation string) (iter.Seq[string], error) {
+	list, err := p.Engine.ListAllowed(ctx, p.Tenant, engine.ListAllowedRequest{
+		Subject: s, Queries: []engine.ResourceQuery{{Type: typ, Action: relation}},
+	})
 	if err != nil {
 		return nil, err
 	}
-	return list.IDs, nil
+	return func(yield func(string) bool) {
+		defer list.Release()
+		for i := 0; i < list.Len() && yield(list.At(i).ID); i++ {
+		}
+	}, nil
 }

@@ -136,9 +136,10 @@ type Engine struct {
 	lease        func(tenant string) Lease
 	clock        func() time.Time
 	logger       *slog.Logger
-	heavy        *fair.Gate    // attempt.go
-	heavyThreads *fair.Threads // of those the gate admits
-	heavyLists   chan *listing // memory for the lists of heavy attempts, listresources.go
+	heavy        *fair.Gate      // attempt.go
+	heavyThreads *fair.Threads   // of those the gate admits
+	heavyLists   spare[*listing] // memory for the lists of heavy attempts, listresources.go
+	heavyIDs     spare[[]string] // the IDs of these lists
 	counts       *fair.Gate
 	watched      atomic.Int64 // estimated bytes in memory for watches of decisions
 
@@ -195,7 +196,7 @@ func New(c Config) (*Engine, error) {
 		store: c.Store, budget: c.ResidentBytes - max(0, c.ResidentBytes)/partsShare,
 		saveEvery: c.SaveEvery, leastSaved: c.LeastSaved, idleAfter: c.IdleAfter, maxVisits: c.MaxVisits, meter: c.Meter,
 		maxStaleness: c.MaxStaleness, tailTimeout: c.TailTimeout, lease: c.Lease, clock: c.Clock, logger: c.Logger,
-		heavy: newHeavyGate(), heavyLists: make(chan *listing, fair.HeavyPlaces()), counts: newCountGate(),
+		heavy: newHeavyGate(), heavyLists: make(chan *listing, fair.HeavyPlaces()), heavyIDs: make(chan []string, fair.HeavyPlaces()), counts: newCountGate(),
 	}
 	if c.ResidentBytes >= 0 {
 		e.parts = nodecache.New(c.ResidentBytes)

@@ -107,7 +107,7 @@ func (v *readView) listResources(ctx context.Context, req *ListResourcesRequest)
 		return nil, err
 	}
 	s := v.begin(ctx, subject, req.Context)
-	return v.allowedIDs(ctx, s, req.Type, target.rule, ResourceFilter{}, req.After, req.Limit)
+	return v.allowedIDs(ctx, s, req.Type, target.rule, ResourceFilter{}, req.After, req.Limit, []string{})
 }
 
 // ResourceFilter restricts a list of resources. Its zero value admits all.
@@ -117,8 +117,9 @@ type ResourceFilter struct {
 	IDs []string
 }
 
-// allowedIDs lists the resources of a type for which a rule's set contains the subject.
-func (v *readView) allowedIDs(ctx context.Context, s view.Subject, typ string, rule int32, f ResourceFilter, after string, limit int) ([]string, error) {
+// allowedIDs lists the resources of a type for which a rule's set contains the subject. The list is in
+// the memory of ids if that is enough.
+func (v *readView) allowedIDs(ctx context.Context, s view.Subject, typ string, rule int32, f ResourceFilter, after string, limit int, ids []string) ([]string, error) {
 	l := v.engine.takeListing(v.limits.Heavy)
 	defer v.engine.release(l, v.limits.Heavy)
 	if f.IDs != nil {
@@ -133,7 +134,7 @@ func (v *readView) allowedIDs(ctx context.Context, s view.Subject, typ string, r
 	if limit > 0 {
 		expected = min(limit, expected)
 	}
-	ids := make([]string, 0, expected)
+	ids = slices.Grow(ids[:0], expected)
 	for len(found) > 0 && (limit == 0 || len(ids) < limit) {
 		chunk := found[:min(verifiedAtOnce, len(found))]
 		found = found[len(chunk):]
@@ -232,8 +233,7 @@ type listing struct {
 	candidates []candidate
 }
 
-// lightListings are those of light attempts. Those of heavy ones are in [Engine.heavyLists]: a
-// sync.Pool has memory for each processor, so that lists that are few and long often find none.
+// lightListings are those of light attempts; those of heavy ones are in [Engine.heavyLists].
 var lightListings = sync.Pool{New: func() any { return new(listing) }}
 
 // takeListing returns memory for a list, which the caller releases.
@@ -241,15 +241,13 @@ func (e *Engine) takeListing(heavy bool) *listing {
 	if !heavy {
 		return lightListings.Get().(*listing)
 	}
-	select {
-	case l := <-e.heavyLists:
+	if l, ok := e.heavyLists.take(); ok {
 		return l
-	default:
-		return new(listing)
 	}
+	return new(listing)
 }
 
-// maxCandidates is the number of candidates whose memory a listing keeps for the next use.
+// maxCandidates is the number of candidates, or of IDs, whose memory is kept for the next use.
 const maxCandidates = 1 << 18
 
 // release ends the use of the listing and of its candidates.
@@ -260,25 +258,33 @@ func (e *Engine) release(l *listing, heavy bool) {
 	}
 	clear(l.candidates) // their IDs
 	l.candidates = l.candidates[:0]
-	if !heavy {
+	if heavy {
+		e.heavyLists.put(l)
+	} else {
 		lightListings.Put(l)
-		return
 	}
-	select {
-	case e.heavyLists <- l:
-	default:
+}
+
+// takeIDs returns memory for the IDs of a list, if there is some. The caller may release it.
+func (e *Engine) takeIDs(heavy bool) (ids []string) {
+	if heavy {
+		ids, _ = e.heavyIDs.take()
+	}
+	return ids
+}
+
+// releaseIDs ends the use of the IDs of a heavy attempt.
+func (e *Engine) releaseIDs(ids []string) {
+	if cap(ids) <= maxCandidates {
+		clear(ids[:cap(ids)])
+		e.heavyIDs.put(ids)
 	}
 }
 
 // dropListings frees the memory of heavy lists.
 func (e *Engine) dropListings() {
-	for range cap(e.heavyLists) {
-		select {
-		case <-e.heavyLists:
-		default:
-			return
-		}
-	}
+	e.heavyLists.drop()
+	e.heavyIDs.drop()
 }
 
 // reach finds the candidates of a list: the resources of the type that the subject may be allowed.

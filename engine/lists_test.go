@@ -143,32 +143,43 @@ func TestListsWhileWriting(t *testing.T) {
 	}
 }
 
-// A long list must allocate its resources once: garbage of long lists makes the collector stop checks.
-func TestLongListAllocatesItsResourcesOnce(t *testing.T) {
+// A list must allocate its IDs once, and a long one use the memory of the last: garbage of long lists
+// makes the collector stop checks.
+func TestAllocationsOfLists(t *testing.T) {
 	w := newFixture(t, engine.Config{})
-	w.define("page\n  viewer [user]")
-	const n = 5000
-	for from := 0; from < n; from += 500 {
-		var tuples []string
-		for i := range 500 {
-			tuples = append(tuples, fmt.Sprintf("page:%d#viewer@user:ann", from+i))
-		}
-		w.write(tuples...)
-	}
-	req := engine.ListAllowedRequest{
-		Subject: request("user:ann", "", "x:x").Subject, Queries: []engine.ResourceQuery{{Type: "page", Action: "view"}},
-	}
-	result := testing.Benchmark(func(b *testing.B) {
-		for b.Loop() {
-			list, err := w.engine.ListAllowed(t.Context(), tenant, req)
-			if err != nil || len(list.Resources) != n {
-				b.Fatalf("%d resources, %v", len(list.Resources), err)
+	w.define("page\n  viewer [user]\n\nleaf\n  viewer [user]")
+	lengths := map[string]int{"leaf": 5000, "page": 40_000}
+	for typ, n := range lengths {
+		for from := 0; from < n; from += 500 {
+			var tuples []string
+			for i := range 500 {
+				tuples = append(tuples, fmt.Sprintf("%s:%d#viewer@user:ann", typ, from+i))
 			}
+			w.write(tuples...)
 		}
-	})
-	size := int64(unsafe.Sizeof(engine.AllowedResource{}) + unsafe.Sizeof("")) // with the ID among the candidates
-	if got := result.AllocedBytesPerOp() / n; got == 0 || got > size*5/4 {
-		t.Errorf("%d bytes are allocated for each resource, want about %d", got, size)
+	}
+	w.waitResident(request("user:ann", "view", "page:0"))
+	for typ, most := range map[string]uintptr{"leaf": unsafe.Sizeof("") * 5 / 4, "page": 1} {
+		req := engine.ListAllowedRequest{
+			Subject: request("user:ann", "", "x:x").Subject, Queries: []engine.ResourceQuery{{Type: typ, Action: "view"}},
+		}
+		n := lengths[typ]
+		list := func() {
+			list, err := w.engine.ListAllowed(t.Context(), tenant, req)
+			if err != nil || list.Len() != n || list.At(n - 1).ID[:3] != "999" {
+				t.Fatalf("%v %+v, want the IDs 0 to %d", err, list, n-1)
+			}
+			list.Release()
+		}
+		list()
+		result := testing.Benchmark(func(b *testing.B) {
+			for b.Loop() {
+				list()
+			}
+		})
+		if got := result.AllocedBytesPerOp() / int64(n); got > int64(most) {
+			t.Errorf("%d bytes are allocated for each %s of %d, want at most %d", got, typ, n, most)
+		}
 	}
 }
 

@@ -99,16 +99,17 @@ func (h *Handlers) allowedResources(ctx context.Context, in *ListResourcesInput,
 	if err != nil {
 		return body, err
 	}
-	resources, last := found.Resources, listPosition{}
-	if len(resources) > limit {
-		resources = resources[:limit]
-		last.After = resources[limit-1].ID
+	defer found.Release()
+	var last listPosition
+	if found.Len() > limit {
+		end := found.At(limit - 1)
+		last.After = end.ID
 		if in.Queries != nil {
-			last.Type = resources[limit-1].Type
+			last.Type = end.Type
 		}
 	}
-	for _, r := range resources {
-		body.Data = append(body.Data, allowedResource(r, in.Queries))
+	for i := range min(limit, found.Len()) {
+		body.Data = append(body.Data, allowedResource(found.At(i), in.Queries))
 	}
 	body.Meta, err = h.pageMeta(info, list, limit, found.Token, last)
 	return body, err
@@ -126,16 +127,17 @@ func (h *Handlers) StreamAllowedResources(ctx context.Context, request StreamAll
 		return nil, err
 	}
 	return lines(func(w *web.Lines) error {
+		defer found.Release()
 		var line AllowedResourceLine
-		err := w.WriteAll(len(found.Resources), func(i int) any {
-			item := allowedResource(found.Resources[i], in.Queries)
+		err := w.WriteAll(found.Len(), func(i int) any {
+			item := allowedResource(found.At(i), in.Queries)
 			line = AllowedResourceLine{Actions: item.Actions, Type: item.Type, ExternalID: item.ExternalID}
 			return &line
 		})
 		if err != nil {
 			return err
 		}
-		return w.Write(AllowedResourceLine{Meta: streamMeta(info, len(found.Resources), found.Token)})
+		return w.Write(AllowedResourceLine{Meta: streamMeta(info, found.Len(), found.Token)})
 	}), nil
 }
 
@@ -163,9 +165,10 @@ func (h *Handlers) CountAllowedResources(ctx context.Context, request CountAllow
 	if err != nil {
 		return nil, err
 	}
+	defer found.Release()
 	body := AllowedResourceCount{Meta: tokenMeta(info, found.Token)}
-	body.Data.Count = min(len(found.Resources), limit)
-	body.Data.Exact = len(found.Resources) <= limit
+	body.Data.Count = min(found.Len(), limit)
+	body.Data.Exact = found.Len() <= limit
 	return CountAllowedResources200JSONResponse{Body: body}, nil
 }
 

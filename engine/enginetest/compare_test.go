@@ -297,12 +297,13 @@ func (w *writer) compareAllowed(ctx context.Context, t *testing.T, u *universe) 
 	sorted := slices.SortedFunc(maps.Keys(want), func(a, b tuplestore.Object) int {
 		return cmp.Or(strings.Compare(a.Type, b.Type), strings.Compare(a.ID, b.ID))
 	})
-	same := len(sorted) == len(list.Resources)
+	whole := resourcesOf(list)
+	same := len(sorted) == len(whole)
 	for i, o := range sorted {
-		same = same && list.Resources[i].Object == o && slices.Equal(list.Resources[i].Actions, want[o])
+		same = same && whole[i].Object == o && slices.Equal(whole[i].Actions, want[o])
 	}
 	if !same {
-		t.Errorf("list of %+v: %+v, want %v", req, list.Resources, want)
+		t.Errorf("list of %+v: %+v, want %v", req, whole, want)
 	}
 	req.Consistency = exactly
 	req.Limit = 1 + u.rand.IntN(2)
@@ -313,15 +314,23 @@ func (w *writer) compareAllowed(ctx context.Context, t *testing.T, u *universe) 
 			w.failed(t, "page of allowed: %v", err)
 			return
 		}
-		paged = append(paged, page.Resources...)
-		if len(page.Resources) < req.Limit {
+		paged = append(paged, resourcesOf(page)...)
+		if page.Len() < req.Limit {
 			break
 		}
+		page.Release()
 		req.After = paged[len(paged)-1].Object
 	}
-	if !reflect.DeepEqual(paged, list.Resources) {
-		t.Errorf("pages %v, whole %v", paged, list.Resources)
+	if !reflect.DeepEqual(paged, whole) {
+		t.Errorf("pages %v, whole %v", paged, whole)
 	}
+}
+
+func resourcesOf(list *engine.AllowedList) (resources []engine.AllowedResource) {
+	for i := range list.Len() {
+		resources = append(resources, list.At(i))
+	}
+	return resources
 }
 
 // undecidable reports whether an answer depends on values that are missing, or on its own

@@ -140,7 +140,7 @@ func (w ways) amongResources(ctx context.Context, q Question) (Verdict, bool, er
 		v, err := VerdictOf(false, err)
 		return v, true, err
 	}
-	return listed(len(list.Resources) == 1), true, nil
+	return listed(list.Len() == 1), true, nil
 }
 
 // amongSubjects reports whether the subject is in a list of some, by ID.

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -201,9 +203,10 @@ func (f *openFGA) Prepare(questions []bench.Question) bench.Call {
 }
 
 // List implements [bench.Lister]. OpenFGA ends a list after three seconds by default.
-func (f *openFGA) List(ctx context.Context, s tuplestore.Subject, typ, relation string) (ids []string, err error) {
+func (f *openFGA) List(ctx context.Context, s tuplestore.Subject, typ, relation string) (iter.Seq[string], error) {
 	user := fgaTupleOf(tuplestore.Object{}, "", s).User
-	err = f.exchange(ctx, f.url+"/streamed-list-objects", mustEncode(map[string]string{
+	var ids []string
+	err := f.exchange(ctx, f.url+"/streamed-list-objects", mustEncode(map[string]string{
 		"authorization_model_id": f.model, "consistency": fgaConsistency, "type": typ, "relation": relation, "user": user,
 	}), func(body io.Reader) error {
 		for lines := json.NewDecoder(body); ; {
@@ -222,7 +225,7 @@ func (f *openFGA) List(ctx context.Context, s tuplestore.Subject, typ, relation 
 			ids = append(ids, strings.TrimPrefix(line.Result.Object, typ+":"))
 		}
 	})
-	return ids, err
+	return slices.Values(ids), err
 }
 
 func mustEncode(v any) []byte {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -175,7 +176,7 @@ func (s *spiceDB) Prepare(questions []bench.Question) bench.Call {
 }
 
 // List implements [bench.Lister].
-func (s *spiceDB) List(ctx context.Context, subject tuplestore.Subject, typ, relation string) (ids []string, err error) {
+func (s *spiceDB) List(ctx context.Context, subject tuplestore.Subject, typ, relation string) (iter.Seq[string], error) {
 	stream, err := s.client.LookupResources(ctx, &v1.LookupResourcesRequest{
 		Consistency:        &v1.Consistency{Requirement: &v1.Consistency_FullyConsistent{FullyConsistent: true}},
 		ResourceObjectType: typ, Permission: relation, Subject: spiceDBSubject(subject),
@@ -183,10 +184,11 @@ func (s *spiceDB) List(ctx context.Context, subject tuplestore.Subject, typ, rel
 	if err != nil {
 		return nil, err
 	}
+	var ids []string
 	for {
 		res, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
-			return ids, nil
+			return slices.Values(ids), nil
 		}
 		if err != nil {
 			return nil, err
