@@ -6,6 +6,7 @@ import (
 	"iter"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -138,7 +139,7 @@ func (s Stalls) heavyRequests(t Target, checkers *fair.Threads, beside string) (
 func listing(t Target, l Lister, checkers *fair.Threads, beside string) *meter {
 	f := Figure{Target: t.Name(), Workload: Stalls{}.Name(), Measure: "list of " + number(listed) + ", " + beside, Workers: 1, PerCall: 1}
 	return newMeter(f, func(int) func(context.Context) error {
-		var last []string // that was checked page by page
+		var last, spare []string // the last list, and memory for the next
 		return func(ctx context.Context) error {
 			var ids iter.Seq[string]
 			var err error
@@ -152,17 +153,11 @@ func listing(t Target, l Lister, checkers *fair.Threads, beside string) *meter {
 				return err
 			}
 			checkers.Do(func() {
-				n, same := 0, true
-				for id := range ids {
-					if same = same && n < len(last) && id == last[n]; !same {
-						last = append(last[:n], id)
-					}
-					n++
+				read := slices.AppendSeq(spare[:0], ids)
+				if !slices.Equal(read, last) {
+					err = areAllPages(read)
 				}
-				if !same || n < len(last) {
-					last = last[:n]
-					err = areAllPages(last)
-				}
+				last, spare = read, last
 			})
 			return err
 		}

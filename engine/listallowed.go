@@ -198,7 +198,7 @@ func (of *allowedOfType) add(ids []string, action string) {
 	}
 	all := allowedOfType{typ: of.typ, ids: make([]string, 0, len(of.ids)+len(ids)), actions: make([][]string, 0, len(of.ids)+len(ids))}
 	one := []string{action}
-	united := map[*string][]string{} // with the action, by the first of some actions
+	united := map[*string][]string{} // actions and this one, by the address of the first
 	for i := 0; i < len(of.ids) || len(ids) > 0; {
 		order := 1 // of the next resource of the list, to that of ids
 		if i < len(of.ids) {
