@@ -49,7 +49,11 @@ type RelationDocument struct {
 // AppendJSON appends the form in which package json encodes the relation. An event is stored with
 // each write of a relation, so this is done without reflection, except for a condition.
 func (r RelationDocument) AppendJSON(b []byte) []byte {
-	b = append(b, '{')
+	return append(r.AppendMembers(append(b, '{')), '}')
+}
+
+// AppendMembers is AppendJSON without the braces, for an object that has other members, too.
+func (r RelationDocument) AppendMembers(b []byte) []byte {
 	if r.Condition.Name != "" || r.Condition.Context != nil {
 		condition, err := json.Marshal(r.Condition, jsontext.AllowInvalidUTF8(true))
 		if err != nil {
@@ -69,7 +73,7 @@ func (r RelationDocument) AppendJSON(b []byte) []byte {
 		b = document.AppendQuote(append(b, `,"relation":`...), r.Subject.Relation)
 	}
 	b = document.AppendQuote(append(b, `,"type":`...), r.Subject.Type)
-	return append(b, `}}`...)
+	return append(b, '}')
 }
 
 // ConditionDocument is the public representation of the condition of a relation, with

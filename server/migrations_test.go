@@ -17,8 +17,8 @@ import (
 // generation is that of package sqldb.
 const generation = 1000
 
-// A migration after the newest picture of a release only adds to the tables, copies one of SQLite into
-// another form, or begins a generation.
+// A migration after the newest picture of a release only adds to the tables, changes how PostgreSQL
+// compresses a column, copies a table of SQLite into another form, or begins a generation.
 func TestMigrationsAdd(t *testing.T) {
 	released := newestPicture(t)
 	checked := 0
@@ -37,8 +37,9 @@ func TestMigrationsAdd(t *testing.T) {
 				return err
 			}
 			checked++
-			replaced := path.Dir(name) == "sqlite" && replaces(string(text))
-			if version > released[m.Owner] && version%generation != 0 && !adds(string(text)) && !replaced {
+			of := path.Dir(name) // the dialect
+			compatible := adds(string(text)) || of == "sqlite" && replaces(string(text)) || of == "postgres" && compresses(string(text))
+			if version > released[m.Owner] && version%generation != 0 && !compatible {
 				t.Errorf("%s/%s does more than add to the tables, so its version must be the next multiple of %d", m.Owner, name, generation)
 			}
 			return nil
@@ -57,8 +58,31 @@ var (
 	addition    = regexp.MustCompile(`^(CREATE TABLE|CREATE INDEX|UPDATE|ALTER TABLE \S+ SET \() ?`)
 	alteration  = regexp.MustCompile(`^ALTER TABLE \S+ (.*)$`)
 	addedColumn = regexp.MustCompile(`^ADD COLUMN (IF NOT EXISTS )?\w+ \w+( (NOT NULL )?DEFAULT \S+)?$`)
+	compression = regexp.MustCompile(`^DO \$\$\s+BEGIN\s+EXECUTE 'ALTER TABLE \w+( ALTER COLUMN \w+ SET COMPRESSION lz4,?)+';\s+EXCEPTION\s+WHEN feature_not_supported OR syntax_error THEN NULL;\s+END\s+\$\$;$`)
 	replacement = regexp.MustCompile(`^CREATE TABLE (\w+)_copy \([^;]*;\s*INSERT INTO (\w+)_copy SELECT \* FROM (\w+);\s*DROP TABLE (\w+);\s*ALTER TABLE (\w+)_copy RENAME TO (\w+);$`)
 )
+
+// compresses reports whether a migration changes nothing but how columns are compressed, if the server
+// can do so.
+func compresses(migration string) bool {
+	return compression.MatchString(strings.TrimSpace(comment.ReplaceAllString(migration, "")))
+}
+
+func TestCompresses(t *testing.T) {
+	const before, after = "-- +goose Up\n-- +goose StatementBegin\nDO $$\nBEGIN\n    EXECUTE '", "';\nEXCEPTION\n    WHEN feature_not_supported OR syntax_error THEN NULL;\nEND\n$$;\n-- +goose StatementEnd\n"
+	for sql, want := range map[string]bool{
+		before + "ALTER TABLE a ALTER COLUMN b SET COMPRESSION lz4" + after:                                     true,
+		before + "ALTER TABLE a ALTER COLUMN b SET COMPRESSION lz4, ALTER COLUMN c SET COMPRESSION lz4" + after: true,
+		before + "ALTER TABLE a ALTER COLUMN b SET COMPRESSION lz4, DROP COLUMN c" + after:                      false,
+		before + "ALTER TABLE a ALTER COLUMN b SET NOT NULL" + after:                                            false,
+		before + "ALTER TABLE a ALTER COLUMN b SET COMPRESSION lz4" + after + "DROP TABLE a;":                   false,
+		before + "ALTER TABLE a ALTER COLUMN b SET COMPRESSION lz4'; EXECUTE 'DROP TABLE a" + after:             false,
+	} {
+		if compresses(sql) != want {
+			t.Errorf("%s: %t, want %t", sql, !want, want)
+		}
+	}
+}
 
 // adds reports whether a migration only adds to the tables: the release before can still use them, and
 // leaves out the new columns of rows that it writes. An index that is unique can refuse these rows.

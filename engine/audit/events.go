@@ -3,6 +3,7 @@ package audit
 import (
 	"bytes"
 	"context"
+	"fmt"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -69,56 +70,52 @@ func relationEvent(op engine.WriteOp, replaced bool) jsontext.Value {
 	return bytes.Clone(append(b, '}'))
 }
 
-type bulkEvent struct {
-	Created    int          `json:"created"`
-	Updated    int          `json:"updated"`
-	Deleted    int          `json:"deleted"`
-	Operations []bulkChange `json:"operations"` // without those that changed nothing
-}
-
-type bulkChange struct {
-	Op     string `json:"op"`
-	Result string `json:"result"` // the name of its count
-	engine.RelationDocument
-}
-
 // bulkApplied is the event of ops with these results; changed is false if none of them
-// changed anything.
+// changed anything. Its operations are those that did.
 func bulkApplied(ctx context.Context, ops []engine.WriteOp, results tuplestore.Result) (event eventlog.Event, changed bool) {
-	var data bulkEvent
+	created, updated, deleted := 0, 0, 0
+	list := make([]byte, 0, bytesOfChange*len(ops))
+	change := func(op, result string, of engine.WriteOp) {
+		list = append(append(append(list, `{"op":"`...), op...), `","result":"`...)
+		list = of.Document().AppendMembers(append(append(list, result...), `",`...))
+		list = append(list, `},`...)
+	}
 	for i, op := range ops {
 		if results.Counts[i] == 0 {
 			continue
 		}
 		replaced := results.Replaced[i]
 		for _, t := range replaced {
-			data.Deleted++
-			gone := engine.WriteOp{Delete: true, Resource: t.Object, Relation: t.Relation, Subject: t.Subject}
-			data.Operations = append(data.Operations, bulkChange{"delete", "deleted", gone.Document()})
+			deleted++
+			change("delete", "deleted", engine.WriteOp{Delete: true, Resource: t.Object, Relation: t.Relation, Subject: t.Subject})
 		}
-		change := bulkChange{"create", "created", op.Document()}
 		switch results.Statuses[i] {
-		case tuplestore.Created:
-			data.Created++
 		case tuplestore.Replaced:
 			if results.Counts[i] == len(replaced) {
 				continue // it existed
 			}
-			data.Created++
+			fallthrough
+		case tuplestore.Created:
+			created++
+			change("create", "created", op)
 		case tuplestore.Updated:
-			data.Updated++
-			change.Result = "updated"
+			updated++
+			change("create", "updated", op)
 		case tuplestore.Deleted:
-			data.Deleted++
-			change.Op, change.Result = "delete", "deleted"
+			deleted++
+			change("delete", "deleted", op)
 		}
-		data.Operations = append(data.Operations, change)
 	}
-	if len(data.Operations) == 0 {
+	if len(list) == 0 {
 		return event, false
 	}
-	return eventlog.Of(ctx, eventlog.RelationBulkApplied, data), true
+	data := fmt.Appendf(make([]byte, 0, len(list)+100), `{"created":%d,"updated":%d,"deleted":%d,"operations":[`, created, updated, deleted)
+	data = append(append(data, list[:len(list)-1]...), `]}`...)
+	return eventlog.Of(ctx, eventlog.RelationBulkApplied, jsontext.Value(data)), true
 }
+
+// bytesOfChange is about what a change takes in the event of a bulk write.
+const bytesOfChange = 192
 
 type importedEvent struct {
 	Created   int   `json:"created"`
