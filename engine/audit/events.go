@@ -74,8 +74,11 @@ func relationEvent(op engine.WriteOp, replaced bool) jsontext.Value {
 // changed anything. Its operations are those that did.
 func bulkApplied(ctx context.Context, ops []engine.WriteOp, results tuplestore.Result) (event eventlog.Event, changed bool) {
 	created, updated, deleted := 0, 0, 0
-	list := make([]byte, 0, bytesOfChange*len(ops))
+	var list []byte
 	change := func(op, result string, of engine.WriteOp) {
+		if list == nil {
+			list = make([]byte, 0, bytesOfChange*len(ops))
+		}
 		list = append(append(append(list, `{"op":"`...), op...), `","result":"`...)
 		list = of.Document().AppendMembers(append(append(list, result...), `",`...))
 		list = append(list, `},`...)
