@@ -18,7 +18,7 @@ func TestCluster(t *testing.T) {
 	}
 	c := Cluster{
 		Binary: binary, Dir: t.TempDir(), PostgresURL: pgtest.URL(t), Processes: []int{2}, Latencies: []time.Duration{2 * time.Millisecond},
-		Tenants: 4, Writes: 5, Duration: 300 * time.Millisecond, Progress: t.Logf,
+		Tenants: 4, Writes: 50, Duration: 300 * time.Millisecond, Progress: t.Logf, // about 30 writes to each deployment
 	}
 	rows, err := c.Run(t.Context())
 	if err != nil {
