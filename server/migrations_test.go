@@ -37,8 +37,8 @@ func TestMigrationsAdd(t *testing.T) {
 				return err
 			}
 			checked++
-			of := path.Dir(name) // the dialect
-			compatible := adds(string(text)) || of == "sqlite" && replaces(string(text)) || of == "postgres" && compresses(string(text))
+			dialect := path.Dir(name)
+			compatible := adds(string(text)) || dialect == "sqlite" && replaces(string(text)) || dialect == "postgres" && compresses(string(text))
 			if version > released[m.Owner] && version%generation != 0 && !compatible {
 				t.Errorf("%s/%s does more than add to the tables, so its version must be the next multiple of %d", m.Owner, name, generation)
 			}

@@ -112,12 +112,12 @@ func bulkApplied(ctx context.Context, ops []engine.WriteOp, results tuplestore.R
 	if len(list) == 0 {
 		return event, false
 	}
-	data := fmt.Appendf(make([]byte, 0, len(list)+100), `{"created":%d,"updated":%d,"deleted":%d,"operations":[`, created, updated, deleted)
-	data = append(append(data, list[:len(list)-1]...), `]}`...)
+	list = list[:len(list)-len(",")]
+	data := fmt.Appendf(nil, `{"created":%d,"updated":%d,"deleted":%d,"operations":[%s]}`, created, updated, deleted, list)
 	return eventlog.Of(ctx, eventlog.RelationBulkApplied, jsontext.Value(data)), true
 }
 
-// bytesOfChange is about what a change takes in the event of a bulk write.
+// bytesOfChange is roughly the size of one operation in the event of a bulk write.
 const bytesOfChange = 192
 
 type importedEvent struct {
