@@ -20,7 +20,7 @@ func purgedTenants(t *testing.T, w *world, _ *client) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tables, err := w.db.TablesWith(ctx, "tenant_id")
+	tables, err := w.db.TenantTables(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func purgedTenants(t *testing.T, w *world, _ *client) {
 	}
 	filled := 0
 	for _, table := range tables {
-		if count(fmt.Sprintf(`SELECT COUNT(*) FROM "%s" WHERE tenant_id = $1`, table.Name), tenant.ID) > 0 {
+		if count(fmt.Sprintf(`SELECT COUNT(*) FROM "%s" WHERE %s = $1`, table.Name, table.Column), table.Tenant(tenant.ID)) > 0 {
 			filled++
 		}
 	}

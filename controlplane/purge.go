@@ -15,8 +15,6 @@ import (
 const (
 	purgeEvery  = time.Minute
 	purgeAtOnce = 1000 // rows in one statement
-	// purgeColumn is the column by which every table names the tenant of a row.
-	purgeColumn = "tenant_id"
 )
 
 // Run deletes the data of decommissioned tenants when their time has come, until ctx ends. Every
@@ -33,7 +31,7 @@ func (d *Directory) Purge(ctx context.Context) error {
 	if err != nil || len(due) == 0 {
 		return err
 	}
-	tables, err := d.db.TablesWith(ctx, purgeColumn)
+	tables, err := d.db.TenantTables(ctx)
 	if err != nil {
 		return err
 	}
@@ -45,12 +43,12 @@ func (d *Directory) Purge(ctx context.Context) error {
 	return nil
 }
 
-func (d *Directory) purge(ctx context.Context, tenantID string, tables []sqldb.Table) error {
+func (d *Directory) purge(ctx context.Context, tenantID string, tables []sqldb.TenantTable) error {
 	found := false
 	for _, table := range tables {
 		statement := purgeStatement(table)
 		for {
-			n, err := d.db.Exec(ctx, statement, tenantID, purgeAtOnce)
+			n, err := d.db.Exec(ctx, statement, table.Tenant(tenantID), purgeAtOnce)
 			if err != nil {
 				return fmt.Errorf("table %s: %w", table.Name, err)
 			}
@@ -82,18 +80,18 @@ func (d *Directory) purge(ctx context.Context, tenantID string, tables []sqldb.T
 }
 
 // purgeStatement deletes some rows of a tenant from a table of the product.
-func purgeStatement(t sqldb.Table) string {
+func purgeStatement(t sqldb.TenantTable) string {
 	var key []string
 	for _, column := range t.Key {
 		key = append(key, `"`+column+`"`)
 	}
 	if len(key) > 1 { // the tenant is given
-		key = slices.DeleteFunc(key, func(column string) bool { return column == `"`+purgeColumn+`"` })
+		key = slices.DeleteFunc(key, func(column string) bool { return column == `"`+t.Column+`"` })
 	}
 	columns := strings.Join(key, ", ")
 	of := columns
 	if len(key) > 1 {
 		of = "(" + columns + ")"
 	}
-	return fmt.Sprintf(`DELETE FROM "%s" WHERE tenant_id = $1 AND %s IN (SELECT %s FROM "%s" WHERE tenant_id = $1 LIMIT $2)`, t.Name, of, columns, t.Name)
+	return fmt.Sprintf(`DELETE FROM "%s" WHERE %s = $1 AND %s IN (SELECT %s FROM "%s" WHERE %s = $1 LIMIT $2)`, t.Name, t.Column, of, columns, t.Name, t.Column)
 }

@@ -160,14 +160,14 @@ func onLines(t *testing.T, begin func() crash) {
 // rows counts the rows of a tenant, by table.
 func (d *deployment) rows(tenantID string) map[string]int {
 	d.t.Helper()
-	tables, err := d.DB.TablesWith(d.t.Context(), "tenant_id")
+	tables, err := d.DB.TenantTables(d.t.Context())
 	d.must(err)
 	if len(tables) < 40 {
 		d.t.Fatalf("only %d tables have rows of tenants", len(tables))
 	}
 	counts := map[string]int{}
 	for _, table := range tables {
-		if n := d.count(fmt.Sprintf(`SELECT COUNT(*) FROM "%s" WHERE tenant_id = $1`, table.Name), tenantID); n > 0 {
+		if n := d.count(fmt.Sprintf(`SELECT COUNT(*) FROM "%s" WHERE %s = $1`, table.Name, table.Column), table.Tenant(tenantID)); n > 0 {
 			counts[table.Name] = n
 		}
 	}
@@ -463,7 +463,7 @@ func TestServiceAccountCrash(t *testing.T) {
 		d.t.Helper()
 		return [3]int{
 			d.count(`SELECT COUNT(*) FROM service_accounts`), d.count(`SELECT COUNT(*) FROM applications`),
-			d.count(`SELECT COUNT(*) FROM relation_tuples WHERE object_type = 'organization' AND subject_type = 'application'`),
+			d.count(`SELECT COUNT(*) FROM tuples WHERE object LIKE 'organization:%' AND subject LIKE 'application:%'`),
 		}
 	}
 	create := func(ctx context.Context, d *deployment, n int) (secret string, err error) {

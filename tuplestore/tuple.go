@@ -1,17 +1,34 @@
 package tuplestore
 
 import (
+	"cmp"
 	"strings"
 )
 
 // Object is an object of relations: a document, a folder, a group. The ID is opaque text of
-// the caller.
+// the caller. The type has no colon.
 type Object struct {
 	Type, ID string
 }
 
 // String prints type:id.
 func (o Object) String() string { return o.Type + ":" + o.ID }
+
+// Compare compares the texts of two objects, without making them. It returns -1, 0 or 1.
+func (o Object) Compare(p Object) int {
+	if o.Type == p.Type {
+		return strings.Compare(o.ID, p.ID)
+	}
+	// A type that the other one begins with is followed by the colon.
+	n := min(len(o.Type), len(p.Type))
+	if c := strings.Compare(o.Type[:n], p.Type[:n]); c != 0 || n == 0 {
+		return cmp.Or(c, cmp.Compare(len(o.Type), len(p.Type)))
+	}
+	if len(o.Type) == n {
+		return cmp.Compare(':', p.Type[n])
+	}
+	return cmp.Compare(o.Type[n], ':')
+}
 
 // Wildcard is the subject ID that represents every subject of its type.
 const Wildcard = "*"
@@ -91,23 +108,17 @@ type Fact struct {
 	Qualifier
 }
 
-// Compare orders tuples by their primary key: object type and ID, relation,
-// subject type, ID and relation, each byte by byte. It returns -1, 0 or 1.
+// Compare orders tuples by their primary key: object, relation, subject and the relation of the
+// subject, each byte by byte; of objects and subjects, their text type:id. It returns -1, 0 or 1.
 func (t Tuple) Compare(u Tuple) int {
 	// Each comparison only if those before it find no difference: to sort is much of a bulk load.
-	if c := strings.Compare(t.Object.Type, u.Object.Type); c != 0 {
-		return c
-	}
-	if c := strings.Compare(t.Object.ID, u.Object.ID); c != 0 {
+	if c := t.Object.Compare(u.Object); c != 0 {
 		return c
 	}
 	if c := strings.Compare(t.Relation, u.Relation); c != 0 {
 		return c
 	}
-	if c := strings.Compare(t.Subject.Type, u.Subject.Type); c != 0 {
-		return c
-	}
-	if c := strings.Compare(t.Subject.ID, u.Subject.ID); c != 0 {
+	if c := t.Subject.Object().Compare(u.Subject.Object()); c != 0 {
 		return c
 	}
 	return strings.Compare(t.Subject.Relation, u.Subject.Relation)

@@ -32,9 +32,9 @@ var upgradeFrom = flag.String("upgrade-from", "", "the binary of the release bef
 // all in one package so that little has to be compiled.
 var laterMigrations = map[string]string{
 	"00901_deliveries.sql": "ALTER TABLE webhook_deliveries ADD COLUMN IF NOT EXISTS later TEXT NOT NULL DEFAULT ''",
-	"00902_relations.sql":  "ALTER TABLE relation_tuples ADD COLUMN IF NOT EXISTS later BIGINT NOT NULL DEFAULT 0",
+	"00902_relations.sql":  "ALTER TABLE tuples ADD COLUMN IF NOT EXISTS later BIGINT NOT NULL DEFAULT 0",
 	"00903_users.sql":      "ALTER TABLE users ADD COLUMN IF NOT EXISTS later TEXT",
-	"00904_index.sql":      "CREATE INDEX IF NOT EXISTS relation_tuples_later ON relation_tuples (tenant_id, later)",
+	"00904_index.sql":      "CREATE INDEX IF NOT EXISTS tuples_later ON tuples (tenant_number, later)",
 	"00905_table.sql":      "CREATE TABLE IF NOT EXISTS later (tenant_id TEXT PRIMARY KEY)",
 }
 

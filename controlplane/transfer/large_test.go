@@ -18,13 +18,13 @@ import (
 func (d *deployment) tuples(t testing.TB, tenantID string, n int) {
 	t.Helper()
 	const statement = `
-		INSERT INTO relation_tuples (tenant_id, object_type, object_id, relation, subject_type, subject_id, subject_relation, condition, context, expires_at, created_rev, created_at, created_by)
-		VALUES ($1, 'document', $2, 'viewer', 'user', $3, '', '', '', 0, 1, 1, 'user:usr_k3q7v2m5x4r6t2w7a2c3d4e5f6')`
+		INSERT INTO tuples (tenant_number, object, relation, subject, subject_relation, condition, context, expires_at, created_rev, created_at, created_by)
+		VALUES ($1, $2, 'viewer', $3, '', '', '', 0, 1, 1, 'user:usr_k3q7v2m5x4r6t2w7a2c3d4e5f6')`
 	for at := 0; at < n; {
 		must(t, d.DB.Tx(t.Context(), func(tx *sqldb.Tx) error {
 			var b sqldb.Batch
 			for end := min(n, at+5000); at < end; at++ {
-				b.Queue(statement, []any{tenantID, fmt.Sprintf("document-%07d", at), fmt.Sprintf("usr_%026d", at%1000)}, nil)
+				b.Queue(statement, []any{sqldb.TenantNumber(tenantID), fmt.Sprintf("document:document-%07d", at), fmt.Sprintf("user:usr_%026d", at%1000)}, nil)
 			}
 			return tx.Send(t.Context(), &b)
 		}))

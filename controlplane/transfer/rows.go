@@ -50,7 +50,7 @@ func (s *sum) total() total { return total{s.rows, s.hash.Sum(nil)} }
 
 // read passes the rows of a tenant to a function, encoded. The function must not keep them.
 func (t table) read(ctx context.Context, tx *sqldb.Tx, tenantID string, row func(encoded []byte) error) error {
-	rows, err := tx.Query(ctx, t.selectRows(), tenantID)
+	rows, err := tx.Query(ctx, t.selectRows(), t.of.Tenant(tenantID))
 	if err != nil {
 		return fmt.Errorf("table %s: %w", t.Name, err)
 	}
@@ -145,7 +145,7 @@ func (t table) decode(encoded []byte) ([]any, error) {
 // writer writes the rows of a table, a batch at a time.
 type writer struct {
 	tx        *sqldb.Tx
-	tenantID  string
+	tenant    any    // as the table names it
 	many, one string // statements for rowsAtOnce rows and for one
 }
 
@@ -154,7 +154,7 @@ type writer struct {
 const rowsAtOnce = 64
 
 func (t table) writer(tx *sqldb.Tx, tenantID string) writer {
-	return writer{tx, tenantID, t.insertRows(rowsAtOnce), t.insertRows(1)}
+	return writer{tx, t.of.Tenant(tenantID), t.insertRows(rowsAtOnce), t.insertRows(1)}
 }
 
 func (w writer) write(ctx context.Context, rows [][]any) error {
@@ -169,5 +169,5 @@ func (w writer) write(ctx context.Context, rows [][]any) error {
 }
 
 func (w writer) values(rows [][]any) []any {
-	return slices.Concat(append([][]any{{w.tenantID}}, rows...)...)
+	return slices.Concat(append([][]any{{w.tenant}}, rows...)...)
 }

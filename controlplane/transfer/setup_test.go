@@ -70,7 +70,7 @@ func (d *deployment) tenant(t testing.TB, slug string) controlplane.Tenant {
 		tenant, err = d.directory.CreateTenant(t.Context(), tx, controlplane.NewTenant{OrgID: d.org, Slug: slug, Name: "Ténant", Environment: controlplane.Staging, BaseURL: "https://" + slug + ".example.com"})
 		return err
 	}))
-	tables, err := d.DB.TablesWith(t.Context(), "tenant_id")
+	tables, err := d.DB.TenantTables(t.Context())
 	must(t, err)
 	for _, table := range tables {
 		if table.Name != "tenant_keys" { // of an import only
@@ -115,6 +115,9 @@ func (d *deployment) fill(t testing.TB, table, tenantID string, rows int) {
 			if c.Name == "tenant_id" {
 				values[i] = tenantID
 			}
+			if c.Name == "tenant_number" {
+				values[i] = sqldb.TenantNumber(tenantID)
+			}
 			if table == "resource_attributes" && c.Name == "attributes" && n == 0 {
 				values[i] = nil
 			}
@@ -130,12 +133,12 @@ func (d *deployment) fill(t testing.TB, table, tenantID string, rows int) {
 // counts counts the rows of a tenant in each table that has some.
 func (d *deployment) counts(t testing.TB, tenantID string) map[string]int64 {
 	t.Helper()
-	tables, err := d.DB.TablesWith(t.Context(), "tenant_id")
+	tables, err := d.DB.TenantTables(t.Context())
 	must(t, err)
 	counts := map[string]int64{}
 	for _, table := range tables {
 		var n int64
-		must(t, d.DB.QueryRow(t.Context(), fmt.Sprintf(`SELECT COUNT(*) FROM "%s" WHERE tenant_id = $1`, table.Name), tenantID).Scan(&n))
+		must(t, d.DB.QueryRow(t.Context(), fmt.Sprintf(`SELECT COUNT(*) FROM "%s" WHERE %s = $1`, table.Name, table.Column), table.Tenant(tenantID)).Scan(&n))
 		if n > 0 {
 			counts[table.Name] = n
 		}

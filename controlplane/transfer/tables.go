@@ -9,9 +9,6 @@ import (
 	"stonetown/internal/sqldb"
 )
 
-// tenantColumn is the column by which every table names the tenant of a row.
-const tenantColumn = "tenant_id"
-
 // moved are the tables whose rows are a part of the tenant. A request, a sign-in, a message or a
 // delivery that has begun continues after the move, and what must happen only once does not happen
 // again, so their tables are among them.
@@ -21,11 +18,11 @@ var moved = []string{
 	"dead_jobs", "device_codes", "dpop_proofs", "email_changes", "ended_sessions", "event_heads", "event_readers", "events",
 	"external_identities", "external_ids", "external_sessions", "factors", "federation_assertions", "federation_connections",
 	"federation_domains", "federation_tests", "grants", "idempotency_keys", "identity_settings", "jobs", "known_devices", "mail_templates",
-	"oauth_settings", "onetime_tokens", "refresh_tokens", "relation_tuple_history", "relation_tuples",
+	"oauth_settings", "onetime_tokens", "refresh_tokens",
 	"report_chunks", "report_mails", "report_runs", "reports", "resource_attributes",
 	"retired_clients", "revocations", "saml_keys", "saml_logouts", "scopes", "sessions", "sign_in_flow_drafts", "sign_in_flow_secrets",
 	"sign_in_flow_versions", "signing_keys", "tenant_commits",
-	"tenant_heads", "tenant_receipts", "tenant_schemas", "threat_feeds", "threat_lists", "trusted_issuers", "user_groups", "user_import_chunks", "user_import_errors",
+	"tenant_heads", "tenant_receipts", "tenant_schemas", "threat_feeds", "threat_lists", "trusted_issuers", "tuple_history", "tuples", "user_groups", "user_import_chunks", "user_import_errors",
 	"user_imports", "user_search", "users", "webhook_dead_letters", "webhook_deliveries", "webhook_lanes",
 	"webhook_subscriptions",
 }
@@ -43,6 +40,8 @@ type table struct {
 	Name    string   `cbor:"name"`
 	Key     []string `cbor:"key"`     // of the rows of one tenant
 	Columns []column `cbor:"columns"` // without the tenant, by name
+
+	of sqldb.TenantTable
 }
 
 type column struct {
@@ -53,7 +52,7 @@ type column struct {
 // tables reads the tables of a database whose rows move, by name. It fails for a table that is in
 // neither list, so that no rows are forgotten.
 func tables(ctx context.Context, db *sqldb.DB) (list []table, err error) {
-	all, err := db.TablesWith(ctx, tenantColumn)
+	all, err := db.TenantTables(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +67,8 @@ func tables(ctx context.Context, db *sqldb.DB) (list []table, err error) {
 		if err != nil {
 			return nil, err
 		}
-		one := table{Name: t.Name, Key: slices.DeleteFunc(t.Key, isTenant)}
+		isTenant := func(column string) bool { return column == t.Column }
+		one := table{Name: t.Name, Key: slices.DeleteFunc(slices.Clone(t.Key), isTenant), of: t}
 		for _, c := range columns {
 			if c.Nullable && c.Type == sqldb.Bytes { // SQLite returns empty values as NULL
 				return nil, fmt.Errorf("the column %s.%s can be NULL", t.Name, c.Name)
@@ -81,8 +81,6 @@ func tables(ctx context.Context, db *sqldb.DB) (list []table, err error) {
 	}
 	return list, nil
 }
-
-func isTenant(column string) bool { return column == tenantColumn }
 
 // difference describes the first difference between two lists of tables, if there is one.
 func difference(made, here []table) string {
@@ -117,7 +115,7 @@ func (t table) selectRows() string {
 	if len(t.Key) > 0 {
 		order = " ORDER BY " + quoted(t.Key)
 	}
-	return fmt.Sprintf(`SELECT %s FROM "%s" WHERE tenant_id = $1%s`, quoted(t.columnNames()), t.Name, order)
+	return fmt.Sprintf(`SELECT %s FROM "%s" WHERE %s = $1%s`, quoted(t.columnNames()), t.Name, t.of.Column, order)
 }
 
 // insertRows writes n rows of a tenant, whose values follow each other.
@@ -131,7 +129,7 @@ func (t table) insertRows(n int) string {
 		}
 		rows[i] += ")"
 	}
-	return fmt.Sprintf(`INSERT INTO "%s" (tenant_id, %s) VALUES %s`, t.Name, quoted(t.columnNames()), strings.Join(rows, ", "))
+	return fmt.Sprintf(`INSERT INTO "%s" (%s, %s) VALUES %s`, t.Name, t.of.Column, quoted(t.columnNames()), strings.Join(rows, ", "))
 }
 
 func (t table) columnNames() (names []string) {

@@ -20,7 +20,7 @@ func TestEveryTableIsListed(t *testing.T) {
 	if err := server.Migrate(t.Context(), db); err != nil {
 		t.Fatal(err)
 	}
-	all, err := db.TablesWith(t.Context(), tenantColumn)
+	all, err := db.TenantTables(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

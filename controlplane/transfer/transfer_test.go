@@ -109,7 +109,7 @@ var changed = []string{"tenant_heads.epoch", "revocations.changed_at"}
 // without a type, in the order of their texts.
 func (d *deployment) rows(t testing.TB, tenantID string) map[string][]string {
 	t.Helper()
-	tables, err := d.DB.TablesWith(t.Context(), "tenant_id")
+	tables, err := d.DB.TenantTables(t.Context())
 	must(t, err)
 	found := map[string][]string{}
 	for _, table := range tables {
@@ -125,7 +125,7 @@ func (d *deployment) rows(t testing.TB, tenantID string) map[string][]string {
 				names += fmt.Sprintf(`, "%s"`, c.Name)
 			}
 		}
-		rows, err := d.DB.Query(t.Context(), fmt.Sprintf(`SELECT %s FROM "%s" WHERE tenant_id = $1`, names[2:], table.Name), tenantID)
+		rows, err := d.DB.Query(t.Context(), fmt.Sprintf(`SELECT %s FROM "%s" WHERE %s = $1`, names[2:], table.Name, table.Column), table.Tenant(tenantID))
 		must(t, err)
 		for rows.Next() {
 			values := make([]any, strings.Count(names, ","))
@@ -481,7 +481,7 @@ func TestExportIsASnapshot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			from, to := open(t, url(t), 1), open(t, databases["SQLite"](t), 2)
 			tenant := from.tenant(t, "acme")
-			from.fill(t, "relation_tuples", tenant.ID, 3000)
+			from.fill(t, "tuples", tenant.ID, 3000)
 			want := from.counts(t, tenant.ID)
 			var archive bytes.Buffer
 			late := &writes{Writer: &archive, first: func() { from.fill(t, "users", tenant.ID, 3); from.fill(t, "webhook_lanes", tenant.ID, 3) }}
@@ -495,7 +495,7 @@ func TestExportIsASnapshot(t *testing.T) {
 					t.Errorf("%d rows in %s, want %d", counts[table], table, want[table])
 				}
 			}
-			if counts["relation_tuples"] != 3005 || done.Rows < 3005 {
+			if counts["tuples"] != 3005 || done.Rows < 3005 {
 				t.Errorf("%v", counts)
 			}
 		})

@@ -3,6 +3,7 @@ package sqldb
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -43,6 +44,43 @@ func (db *DB) TablesWith(ctx context.Context, column string) (list []Table, err 
 		return nil
 	}, query, column)
 	return list, err
+}
+
+// TenantTable is a table whose rows are of tenants.
+type TenantTable struct {
+	Table
+	// Column names the tenant of a row: tenant_id, or tenant_number in tables without it.
+	Column string
+}
+
+// Tenant returns the value of the column for a tenant.
+func (t TenantTable) Tenant(id string) any {
+	if t.Column == numberColumn {
+		return TenantNumber(id)
+	}
+	return id
+}
+
+const (
+	idColumn     = "tenant_id"
+	numberColumn = "tenant_number"
+)
+
+// TenantTables lists the tables whose rows are of tenants, by name.
+func (db *DB) TenantTables(ctx context.Context) (list []TenantTable, err error) {
+	for _, column := range []string{idColumn, numberColumn} {
+		tables, err := db.TablesWith(ctx, column)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range tables {
+			if !slices.ContainsFunc(list, func(have TenantTable) bool { return have.Name == t.Name }) {
+				list = append(list, TenantTable{t, column})
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b TenantTable) int { return strings.Compare(a.Name, b.Name) })
+	return list, nil
 }
 
 // Type is the type of a column.

@@ -31,7 +31,8 @@ import (
 // start afterwards. So a file only adds: a table, an index, a column that may be left out of
 // an INSERT. Or it changes how PostgreSQL compresses a column. Later releases take away what no
 // release in use needs any more; such a file, or any other with which older releases cannot
-// work, has the next multiple of 1000 as its version, and so begins a generation.
+// work, has the next multiple of 1000 as its version, and so begins a generation. Until a release of
+// that generation is in use, further files may do the same.
 //
 // SQLite cannot alter the form of a table, so a file in the folder sqlite may copy one, with the
 // same columns in the same order: no other process uses that database.

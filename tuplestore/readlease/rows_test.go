@@ -164,7 +164,7 @@ func TestRowsExclude(t *testing.T) {
 	if err := db.Migrate(t.Context(), sqlstore.Migrations()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.Exec(t.Context(), `INSERT INTO tenant_heads (tenant_id, epoch, rev, schema_rev, min_rev) VALUES ('0', 'one', 0, 0, 0), ('1', 'one', 0, 0, 0)`); err != nil {
+	if _, err := db.Exec(t.Context(), `INSERT INTO tenant_heads (tenant_id, tenant_number, epoch, rev, schema_rev, min_rev) VALUES ('0', 0, 'one', 0, 0, 0), ('1', 1, 'one', 0, 0, 0)`); err != nil {
 		t.Fatal(err)
 	}
 	r := &rows{t: t, db: db, strikes: map[string]strike{}}

@@ -19,7 +19,7 @@ import (
 func numberedLoad(n, size int) tuplestore.Write {
 	w := tuplestore.Write{CommitID: fmt.Sprint("load ", n), LikelyNew: true}
 	for i := range size {
-		t := tuple([6]string{"doc", fmt.Sprintf("%d.%d", n, i), "viewer", "user", "ann", ""})
+		t := tupleOf([6]string{"doc", fmt.Sprintf("%d.%d", n, i), "viewer", "user", "ann", ""})
 		w.Ops = append(w.Ops, tuplestore.Op{Tuple: t}, tuplestore.Op{Tuple: tuplestore.Presence(t.Object)})
 	}
 	return w
@@ -69,7 +69,7 @@ func TestAheadSharesNoTuple(t *testing.T) {
 		sequence := tuplestore.NewSequence()
 		var wg sync.WaitGroup
 		for round := range 4 {
-			last := tuple([6]string{"doc", fmt.Sprint("zz", round), "viewer", "user", "ann", ""})
+			last := tupleOf([6]string{"doc", fmt.Sprint("zz", round), "viewer", "user", "ann", ""})
 			for i, size := range []int{600, 4000, 600} { // the second one is copied while the third one is
 				w := numberedLoad(3*round+i, size)
 				if i > 0 {
@@ -200,7 +200,7 @@ func (f *faulty) stored(loads int) {
 	var revisions, rows, tuples int64
 	err := f.direct.QueryRow(context.WithoutCancel(f.Context()), `
 		SELECT (SELECT COALESCE(MAX(rev), 0) FROM tenant_heads WHERE tenant_id = 't'), (SELECT COUNT(*) FROM tenant_commits WHERE tenant_id = 't'),
-			(SELECT COUNT(*) FROM relation_tuples WHERE tenant_id = 't')`).Scan(&revisions, &rows, &tuples)
+			(SELECT COUNT(*) FROM tuples)`).Scan(&revisions, &rows, &tuples)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -94,7 +94,7 @@ func (a *attempt) copy() error {
 	if !a.effects.copied(a.store.DB.Dialect()) {
 		return nil
 	}
-	if err := a.tx.InsertMany(a.ctx, live, a.effects.rows(a.tenant)); err != nil {
+	if err := a.tx.InsertMany(a.ctx, live, a.effects.rows(sqldb.TenantNumber(a.tenant))); err != nil {
 		return err
 	}
 	a.effects.created = nil

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"stonetown/internal/sqldb"
 	"stonetown/tuplestore"
 )
 
@@ -27,11 +28,11 @@ func documents() func() tuplestore.Tuple {
 		document := "d" + strconv.Itoa(i/3)
 		switch i % 3 {
 		case 0:
-			return tuple([6]string{"document", document, "parent", "folder", "f" + strconv.Itoa(r.IntN(2000)), ""})
+			return tupleOf([6]string{"document", document, "parent", "folder", "f" + strconv.Itoa(r.IntN(2000)), ""})
 		case 1:
-			return tuple([6]string{"document", document, "owner", "user", "u" + strconv.Itoa(r.IntN(10000)), ""})
+			return tupleOf([6]string{"document", document, "owner", "user", "u" + strconv.Itoa(r.IntN(10000)), ""})
 		default:
-			return tuple([6]string{"document", document, "viewer", "user", "u" + strconv.Itoa(r.IntN(10000)), ""})
+			return tupleOf([6]string{"document", document, "viewer", "user", "u" + strconv.Itoa(r.IntN(10000)), ""})
 		}
 	}
 }
@@ -87,7 +88,7 @@ func BenchmarkBulksAndSingles(b *testing.B) {
 					default:
 					}
 					began := time.Now()
-					t := tuple([6]string{"note", fmt.Sprint(w, ".", i), "owner", "user", "u1", ""})
+					t := tupleOf([6]string{"note", fmt.Sprint(w, ".", i), "owner", "user", "u1", ""})
 					if !write([]tuplestore.Op{{Tuple: t}, {Tuple: tuplestore.Presence(t.Object)}}) {
 						return
 					}
@@ -104,7 +105,7 @@ func BenchmarkBulksAndSingles(b *testing.B) {
 				n := bulks.Add(1)
 				var ops, presences []tuplestore.Op
 				for i := range 500 {
-					t := tuple([6]string{"document", fmt.Sprint("d", n, ".", i), "owner", "user", fmt.Sprint("u", i), ""})
+					t := tupleOf([6]string{"document", fmt.Sprint("d", n, ".", i), "owner", "user", fmt.Sprint("u", i), ""})
 					ops = append(ops, tuplestore.Op{Tuple: t})
 					presences = append(presences, tuplestore.Op{Tuple: tuplestore.Presence(t.Object)})
 				}
@@ -132,7 +133,7 @@ func BenchmarkSingleWrites(b *testing.B) {
 				b.SetParallelism(writers)
 				work := func(next func() bool) {
 					for next() {
-						t := tuple([6]string{"document", fmt.Sprint("d", n.Add(1)), "owner", "user", "u1", ""})
+						t := tupleOf([6]string{"document", fmt.Sprint("d", n.Add(1)), "owner", "user", "u1", ""})
 						if _, err := s.Write(b.Context(), benchTenant, tuplestore.Write{Ops: []tuplestore.Op{{Tuple: t}}}); err != nil {
 							b.Error(err)
 							return
@@ -265,7 +266,7 @@ func BenchmarkPage(b *testing.B) {
 func BenchmarkRevisionAt(b *testing.B) {
 	benchOnEach(b, func(b *testing.B, s *Store) {
 		const revisions = 1_000_000
-		exec(b, s.DB, `INSERT INTO tenant_heads (tenant_id, epoch, rev, schema_rev, min_rev) VALUES ($1, 'e', $2, 0, 0)`, benchTenant, int64(revisions))
+		exec(b, s.DB, `INSERT INTO tenant_heads (tenant_id, tenant_number, epoch, rev, schema_rev, min_rev) VALUES ($1, $3, 'e', $2, 0, 0)`, benchTenant, int64(revisions), sqldb.TenantNumber(benchTenant))
 		exec(b, s.DB, `INSERT INTO tenant_commits (tenant_id, rev, actor, committed_at, changes)
 			WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $2) SELECT $1, i, 'app', i * 1000, '[]' FROM n`, benchTenant, int64(revisions))
 		n := int64(0)

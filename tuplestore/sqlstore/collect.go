@@ -85,7 +85,7 @@ const (
 	// selectExpiring lists the tenants with tuples that expired at $3 or before.
 	selectExpiring = `
 		SELECT h.tenant_id FROM tenant_heads AS h WHERE h.tenant_id > $1
-			AND (SELECT MIN(t.expires_at) FROM relation_tuples AS t WHERE t.tenant_id = h.tenant_id AND t.expires_at <> 0) <= $3
+			AND (SELECT MIN(t.expires_at) FROM tuples AS t WHERE t.tenant_number = h.tenant_number AND t.expires_at <> 0) <= $3
 		ORDER BY h.tenant_id LIMIT $2`
 )
 
@@ -159,7 +159,7 @@ func (s *Store) collectPage(ctx context.Context, tenant string, floor tuplestore
 	}
 	rows.Close() // the next statement needs its connection
 	for part := range slices.Chunk(tuples, collectAtOnce) {
-		st := &statement{dialect: s.DB.Dialect(), args: []any{tenant}}
+		st := s.statement(tenant)
 		sql := st.deleted(history, keysOf(part, key), floor)
 		if st.err != nil {
 			return false, st.err

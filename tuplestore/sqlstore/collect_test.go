@@ -16,7 +16,7 @@ func TestCollectionOfIdleTenants(t *testing.T) {
 		s := open(t, Config{DB: db})
 		write := func(tenant, doc string) {
 			t.Helper()
-			op := tuplestore.Op{Kind: tuplestore.Create, Tuple: tuple([6]string{"doc", doc, "viewer", "user", "ann", ""})}
+			op := tuplestore.Op{Kind: tuplestore.Create, Tuple: tupleOf([6]string{"doc", doc, "viewer", "user", "ann", ""})}
 			if _, err := s.Write(t.Context(), tenant, tuplestore.Write{Ops: []tuplestore.Op{op}}); err != nil {
 				t.Fatal(err)
 			}

@@ -21,7 +21,7 @@ import (
 )
 
 func creation(object, subject string) tuplestore.Op {
-	return tuplestore.Op{Kind: tuplestore.Create, Tuple: tuple([6]string{"doc", object, "viewer", "user", subject, ""})}
+	return tuplestore.Op{Kind: tuplestore.Create, Tuple: tupleOf([6]string{"doc", object, "viewer", "user", subject, ""})}
 }
 
 func TestRoundTrips(t *testing.T) {
@@ -561,7 +561,7 @@ func TestManyChangesAreReadInParts(t *testing.T) {
 		for n := range writes {
 			ops := make([]tuplestore.Op, each)
 			for i := range ops {
-				ops[i].Tuple = tuple([6]string{"doc", fmt.Sprint(n), "viewer", "user", fmt.Sprint(i), ""})
+				ops[i].Tuple = tupleOf([6]string{"doc", fmt.Sprint(n), "viewer", "user", fmt.Sprint(i), ""})
 			}
 			if _, err := s.Write(t.Context(), "t", tuplestore.Write{Ops: ops}); err != nil {
 				t.Fatal(err)

@@ -25,7 +25,7 @@ func TestCorruptPages(t *testing.T) {
 	for i := range 18 {
 		var ops []tuplestore.Op
 		for n := range 50 {
-			ops = append(ops, tuplestore.Op{Tuple: tuple([6]string{"doc", fmt.Sprint(n), "viewer", "user", fmt.Sprint(i), ""})})
+			ops = append(ops, tuplestore.Op{Tuple: tupleOf([6]string{"doc", fmt.Sprint(n), "viewer", "user", fmt.Sprint(i), ""})})
 		}
 		if i%3 == 2 {
 			ops = append(ops, tuplestore.Op{Kind: tuplestore.DeleteMatching, Match: tuplestore.Filter{SubjectType: "user", SubjectID: fmt.Sprint(i - 1)}})
@@ -58,7 +58,7 @@ func TestCorruptPages(t *testing.T) {
 			add(scanned, failed)
 			add(snapshot.List(t.Context(), tuplestore.Filter{SubjectType: "user", SubjectID: "7"}, nil, 1000))
 			facts, err := snapshot.Find(t.Context(), tuplestore.Lookup{Tuples: []tuplestore.Tuple{
-				tuple([6]string{"doc", "7", "viewer", "user", "3", ""}), tuple([6]string{"doc", "7", "viewer", "user", "4", ""}),
+				tupleOf([6]string{"doc", "7", "viewer", "user", "3", ""}), tupleOf([6]string{"doc", "7", "viewer", "user", "4", ""}),
 			}})
 			add(len(facts), err)
 			document, _, err := snapshot.Schema(t.Context())

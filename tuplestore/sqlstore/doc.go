@@ -9,12 +9,16 @@
 //	tenant_heads            t  rev=5
 //	tenant_commits          t  rev=3  changes=[["doc","1","viewer","user","alice",""]]
 //	tenant_commits          t  rev=5  changes=[["doc","1","viewer","user","alice","","-"]]
-//	relation_tuple_history  t  doc 1 viewer user alice  created_rev=3 deleted_rev=5
+//	tuple_history           t  doc:1 viewer user:alice  created_rev=3 deleted_rev=5
 //
 // A commit also has the event of its write, if the write has one, for the event log; see
 // [tuplestore.Write.Event].
 //
-// Between the two, the row was in relation_tuples, which has the live tuples. A snapshot at
+// Rows of tuples name the tenant by its number ([sqldb.TenantNumber]), and objects and subjects by
+// their text, type:id. That makes rows and index entries smaller, and most comparisons in an index
+// are of the number and of one text. A type has no colon, so no two objects have the same text.
+//
+// Between the two, the row was in tuples, which has the live tuples. A snapshot at
 // revision r consists of the live rows with created_rev <= r and the history rows with
 // created_rev <= r < deleted_rev, and never changes. Every read gets its rows and the
 // tenant's head from one statement, and therefore from one state of the database: whether r

@@ -119,7 +119,7 @@ func (e *effects) batch(dialect sqldb.Dialect, tenant string, commitEvents int64
 	b := &e.attached
 	var failed error
 	queue := func(sql func(s *statement) string) {
-		s := &statement{dialect: dialect, args: []any{tenant}}
+		s := &statement{dialect: dialect, args: []any{sqldb.TenantNumber(tenant)}, number: "$1"}
 		text := sql(s)
 		if s.err != nil && failed == nil {
 			failed = s.err
@@ -134,13 +134,13 @@ func (e *effects) batch(dialect sqldb.Dialect, tenant string, commitEvents int64
 			ends.ints = append(ends.ints, int64(e.deleted[t]))
 		}
 		queue(func(s *statement) string {
-			return fmt.Sprintf(`INSERT INTO relation_tuple_history (tenant_id, %s, deleted_rev) SELECT $1, %s, k.deleted_rev FROM %s`,
-				recordList(""), recordList("t."), s.joined(s.table(live, ""), "", keysOf(tuples, key), ends))
+			return fmt.Sprintf(`INSERT INTO %s (tenant_number, %s, deleted_rev) SELECT $1, %s, k.deleted_rev FROM %s`,
+				history, recordList(""), recordList("t."), s.joined(s.table(live, ""), "", keysOf(tuples, key), ends))
 		})
 		queue(func(s *statement) string { return s.deleted(live, keysOf(tuples, key), 0) })
 	}
 	if len(e.transient) > 0 {
-		columns := keysOf(e.transient, func(t transient) [6]string { return key(t.version.Tuple) })
+		columns := keysOf(e.transient, func(t transient) keyParts { return key(t.version.Tuple) })
 		created := make([]version, len(e.transient))
 		ends := column{name: "deleted_rev"}
 		for i, t := range e.transient {
@@ -202,9 +202,9 @@ func (e *effects) copied(d sqldb.Dialect) bool {
 }
 
 // rows returns the live tuples to insert.
-func (e *effects) rows(tenant string) []sqldb.CopyColumn {
+func (e *effects) rows(tenantNumber int64) []sqldb.CopyColumn {
 	columns := e.createdColumns()
-	rows := []sqldb.CopyColumn{{Name: "tenant_id", Texts: slices.Repeat([]string{tenant}, columns[0].len())}}
+	rows := []sqldb.CopyColumn{{Name: "tenant_number", Ints: slices.Repeat([]int64{tenantNumber}, columns[0].len())}}
 	for _, c := range columns {
 		rows = append(rows, sqldb.CopyColumn{Name: c.name, Texts: c.texts, Ints: c.ints})
 	}
@@ -222,7 +222,7 @@ func (e *effects) sort() {
 // createdColumns returns the columns of the live tuples to insert, in primary-key order.
 func (e *effects) createdColumns() []column {
 	e.sort()
-	return append(keysOf(e.created, func(v version) [6]string { return key(v.Tuple) }), columnsOf(e.created)...)
+	return append(keysOf(e.created, func(v version) keyParts { return key(v.Tuple) }), columnsOf(e.created)...)
 }
 
 // columnsOf returns the columns of qualifiers and origins.

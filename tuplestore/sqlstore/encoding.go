@@ -27,7 +27,7 @@ const deletedMark = "-"
 func encodeChanges(changes []tuplestore.Change) (string, error) {
 	size := len("[]")
 	for _, c := range changes {
-		for _, part := range key(c.Tuple) {
+		for _, part := range fields(c.Tuple) {
 			size += len(part) + len(`"",`)
 		}
 		size += len("[],")
@@ -39,8 +39,7 @@ func encodeChanges(changes []tuplestore.Change) (string, error) {
 			b = append(b, ',')
 		}
 		b = append(b, '[')
-		parts := key(c.Tuple)
-		for i, part := range parts {
+		for i, part := range fields(c.Tuple) {
 			if i > 0 {
 				b = append(b, ',')
 			}
@@ -93,7 +92,7 @@ func decodeChange(d *jsontext.Decoder) (c tuplestore.Change, err error) {
 			return c, err
 		}
 	}
-	c.Tuple = tuple(parts)
+	c.Tuple = tupleOf(parts)
 	switch d.PeekKind() {
 	case jsontext.KindString:
 		mark, err := text(d)
@@ -197,21 +196,43 @@ func decodeResult(text string) (statuses []tuplestore.Status, counts []int, err 
 	return statuses, counts, nil
 }
 
-// key returns the tuple's part of the primary key, in the order of keyColumns.
-func key(t tuplestore.Tuple) [6]string {
+// fields returns the parts of a tuple as the changelog has them.
+func fields(t tuplestore.Tuple) [6]string {
 	return [6]string{t.Object.Type, t.Object.ID, t.Relation, t.Subject.Type, t.Subject.ID, t.Subject.Relation}
 }
 
-func tuple(k [6]string) tuplestore.Tuple {
+// tupleOf is the reverse of fields.
+func tupleOf(parts [6]string) tuplestore.Tuple {
 	return tuplestore.Tuple{
-		Object:   tuplestore.Object{Type: k[0], ID: k[1]},
-		Relation: k[2],
-		Subject:  tuplestore.Subject{Type: k[3], ID: k[4], Relation: k[5]},
+		Object:   tuplestore.Object{Type: parts[0], ID: parts[1]},
+		Relation: parts[2],
+		Subject:  tuplestore.Subject{Type: parts[3], ID: parts[4], Relation: parts[5]},
 	}
 }
 
+// key returns the tuple's part of the primary key.
+func key(t tuplestore.Tuple) keyParts {
+	return keyParts{named(t.Object.Type, t.Object.ID), t.Relation, named(t.Subject.Type, t.Subject.ID), t.Subject.Relation}
+}
+
+// named returns an object or a subject as its column has it: type:id, and empty if it is missing.
+func named(typ, id string) string {
+	if typ == "" {
+		return ""
+	}
+	return typ + ":" + id
+}
+
+// tuple is the reverse of key: a type has no colon.
+func tuple(k keyParts) tuplestore.Tuple {
+	t := tuplestore.Tuple{Relation: k[1], Subject: tuplestore.Subject{Relation: k[3]}}
+	t.Object.Type, t.Object.ID, _ = strings.Cut(k[0], ":")
+	t.Subject.Type, t.Subject.ID, _ = strings.Cut(k[2], ":")
+	return t
+}
+
 // checkText validates that a write can be stored in text columns of every database and
-// encoded as JSON.
+// encoded as JSON, and that types have no colon.
 func checkText(w tuplestore.Write) error {
 	check := func(texts ...string) error {
 		for _, s := range texts {
@@ -233,9 +254,14 @@ func checkText(w tuplestore.Write) error {
 			filters = append(filters, op.Match)
 			continue
 		}
-		k := key(op.Tuple)
+		k := fields(op.Tuple)
 		if err := errors.Join(check(k[:]...), check(op.Qualifier.Condition, op.Qualifier.Context)); err != nil {
 			return fmt.Errorf("op %d: %w", i, err)
+		}
+		for _, typ := range []string{op.Tuple.Object.Type, op.Tuple.Subject.Type} {
+			if strings.Contains(typ, ":") {
+				return fmt.Errorf("op %d: the type %q has a colon", i, typ)
+			}
 		}
 	}
 	for _, f := range filters {

@@ -14,7 +14,7 @@ import (
 func TestChangesSurviveEncoding(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		changes := rapid.SliceOf(rapid.Custom(func(t *rapid.T) tuplestore.Change {
-			c := tuplestore.Change{Tuple: tuple([6]string(rapid.SliceOfN(rapid.String(), 6, 6).Draw(t, "parts")))}
+			c := tuplestore.Change{Tuple: tupleOf([6]string(rapid.SliceOfN(rapid.String(), 6, 6).Draw(t, "parts")))}
 			switch rapid.IntRange(0, 2).Draw(t, "kind") {
 			case 0:
 				c.Deleted = true
@@ -44,10 +44,10 @@ func TestChangesSurviveEncoding(t *testing.T) {
 // The encoding is stored: it must not change.
 func TestChangesEncoding(t *testing.T) {
 	got, err := encodeChanges([]tuplestore.Change{
-		{Tuple: tuple([6]string{"doc", `a"b`, "viewer", "group", "g", "member"})},
-		{Tuple: tuple([6]string{"doc", "ü", "", "", "", ""}), Deleted: true},
-		{Tuple: tuple([6]string{"doc", "1", "viewer", "user", "u", ""}), Qualifier: tuplestore.Qualifier{ExpiresAt: 9007199254740993}},
-		{Tuple: tuple([6]string{"doc", "1", "viewer", "user", "v", ""}), Qualifier: tuplestore.Qualifier{Condition: "on_call", Context: `{"team":7}`}},
+		{Tuple: tupleOf([6]string{"doc", `a"b`, "viewer", "group", "g", "member"})},
+		{Tuple: tupleOf([6]string{"doc", "ü", "", "", "", ""}), Deleted: true},
+		{Tuple: tupleOf([6]string{"doc", "1", "viewer", "user", "u", ""}), Qualifier: tuplestore.Qualifier{ExpiresAt: 9007199254740993}},
+		{Tuple: tupleOf([6]string{"doc", "1", "viewer", "user", "v", ""}), Qualifier: tuplestore.Qualifier{Condition: "on_call", Context: `{"team":7}`}},
 	})
 	want := `[["doc","a\"b","viewer","group","g","member"],["doc","ü","","","","","-"],` +
 		`["doc","1","viewer","user","u","",9007199254740993,"",""],["doc","1","viewer","user","v","",0,"on_call","{\"team\":7}"]]`
@@ -55,7 +55,7 @@ func TestChangesEncoding(t *testing.T) {
 		t.Errorf("got %s, %v, want %s", got, err, want)
 	}
 	for _, c := range []tuplestore.Change{
-		{Tuple: tuple([6]string{"\xff"})}, {Qualifier: tuplestore.Qualifier{Condition: "\xff"}}, {Qualifier: tuplestore.Qualifier{Context: "\xff"}},
+		{Tuple: tupleOf([6]string{"\xff"})}, {Qualifier: tuplestore.Qualifier{Condition: "\xff"}}, {Qualifier: tuplestore.Qualifier{Context: "\xff"}},
 	} {
 		if _, err := encodeChanges([]tuplestore.Change{c}); err == nil {
 			t.Errorf("a change that is not UTF-8 was encoded: %#v", c)
@@ -130,13 +130,20 @@ func TestResultsSurviveEncoding(t *testing.T) {
 func TestWritesThatAreNotTextAreRefused(t *testing.T) {
 	onEach(t, func(t *testing.T, url string) {
 		s := open(t, Config{DB: openDB(t, url)})
-		good := tuple([6]string{"doc", "1", "viewer", "user", "ann", ""})
+		good := tupleOf([6]string{"doc", "1", "viewer", "user", "ann", ""})
+		for _, i := range []int{0, 3} { // the types
+			parts := fields(good)
+			parts[i] += ":"
+			if _, err := s.Write(t.Context(), "t", tuplestore.Write{Ops: []tuplestore.Op{{Tuple: tupleOf(parts)}}}); err == nil {
+				t.Errorf("%q was written", parts)
+			}
+		}
 		for _, bad := range []string{"\x00", "a\xffb", "\xed\xa0\x80"} {
 			for i := range 6 {
-				parts := key(good)
+				parts := fields(good)
 				parts[i] = bad
-				if _, err := s.Write(t.Context(), "t", tuplestore.Write{Ops: []tuplestore.Op{{Tuple: tuple(parts)}}}); err == nil {
-					t.Errorf("%q as %s was written", bad, keyColumns[i])
+				if _, err := s.Write(t.Context(), "t", tuplestore.Write{Ops: []tuplestore.Op{{Tuple: tupleOf(parts)}}}); err == nil {
+					t.Errorf("%q as part %d was written", bad, i)
 				}
 			}
 			for _, op := range []tuplestore.Op{
@@ -154,10 +161,10 @@ func TestWritesThatAreNotTextAreRefused(t *testing.T) {
 		}
 		// A read of invalid text finds nothing or is refused, and never finds another
 		// tuple.
-		if _, err := s.Write(t.Context(), "t", tuplestore.Write{Ops: []tuplestore.Op{{Tuple: tuple([6]string{"doc", "a\uFFFDb", "viewer", "user", "ann", ""})}}}); err != nil {
+		if _, err := s.Write(t.Context(), "t", tuplestore.Write{Ops: []tuplestore.Op{{Tuple: tupleOf([6]string{"doc", "a\uFFFDb", "viewer", "user", "ann", ""})}}}); err != nil {
 			t.Fatal(err)
 		}
-		found, err := s.Snapshot("t", 1).Find(t.Context(), tuplestore.Lookup{Tuples: []tuplestore.Tuple{tuple([6]string{"doc", "a\xffb", "viewer", "user", "ann", ""})}})
+		found, err := s.Snapshot("t", 1).Find(t.Context(), tuplestore.Lookup{Tuples: []tuplestore.Tuple{tupleOf([6]string{"doc", "a\xffb", "viewer", "user", "ann", ""})}})
 		if len(found) > 0 || err == nil {
 			t.Errorf("found %v, error %v", found, err)
 		}

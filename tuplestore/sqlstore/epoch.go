@@ -19,7 +19,8 @@ func BeginEpoch(ctx context.Context, db *sqldb.DB) error {
 }
 
 // BeginTenantEpoch queues that a new epoch begins for one tenant, in the transaction that imports
-// it: the deployment from which it came may have issued further revisions since.
+// it: the deployment from which it came may have issued further revisions since. It also sets the
+// number of the tenant, which an archive may have wrong.
 func BeginTenantEpoch(b *sqldb.Batch, tenantID string) {
-	b.Queue(`UPDATE tenant_heads SET epoch = $2 WHERE tenant_id = $1`, []any{tenantID, rand.Text()}, nil)
+	b.Queue(`UPDATE tenant_heads SET epoch = $2, tenant_number = $3 WHERE tenant_id = $1`, []any{tenantID, rand.Text(), sqldb.TenantNumber(tenantID)}, nil)
 }

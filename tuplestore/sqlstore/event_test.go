@@ -154,7 +154,7 @@ func TestCommitsStayForTheirEvents(t *testing.T) {
 				}
 			}
 			var gotCommits, gotHistories int
-			err := db.QueryRow(t.Context(), `SELECT (SELECT COUNT(*) FROM tenant_commits), (SELECT COUNT(*) FROM relation_tuple_history)`).Scan(&gotCommits, &gotHistories)
+			err := db.QueryRow(t.Context(), `SELECT (SELECT COUNT(*) FROM tenant_commits), (SELECT COUNT(*) FROM tuple_history)`).Scan(&gotCommits, &gotHistories)
 			if err != nil || gotCommits != commits || gotHistories != histories {
 				t.Errorf("%d commits and %d history rows, want %d and %d, %v", gotCommits, gotHistories, commits, histories, err)
 			}

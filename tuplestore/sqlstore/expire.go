@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"stonetown/internal/sqldb"
 	"stonetown/tuplestore"
 )
 
@@ -47,8 +48,8 @@ func (s *Store) expired(ctx context.Context, tenant string, before int64) ([]tup
 	defer rows.Close()
 	var ops []tuplestore.Op
 	for rows.Next() {
-		var k [6]string
-		if err := rows.Scan(&k[0], &k[1], &k[2], &k[3], &k[4], &k[5]); err != nil {
+		var k keyParts
+		if err := rows.Scan(&k[0], &k[1], &k[2], &k[3]); err != nil {
 			return nil, err
 		}
 		ops = append(ops, tuplestore.Op{Kind: tuplestore.Expire, Tuple: tuple(k), Qualifier: tuplestore.Qualifier{ExpiresAt: before}})
@@ -57,7 +58,7 @@ func (s *Store) expired(ctx context.Context, tenant string, before int64) ([]tup
 }
 
 func (s *Store) findExpired(tenant string, before int64) (string, *statement) {
-	st := &statement{dialect: s.DB.Dialect(), args: []any{tenant, before, int64(collectAtOnce)}}
-	return fmt.Sprintf(`SELECT %s FROM %s WHERE t.tenant_id = $1 AND t.expires_at <> 0 AND t.expires_at <= $2 ORDER BY t.expires_at LIMIT $3`,
+	st := &statement{dialect: s.DB.Dialect(), args: []any{sqldb.TenantNumber(tenant), before, int64(collectAtOnce)}}
+	return fmt.Sprintf(`SELECT %s FROM %s WHERE t.tenant_number = $1 AND t.expires_at <> 0 AND t.expires_at <= $2 ORDER BY t.expires_at LIMIT $3`,
 		keyList("t."), st.table(live, "by_expiry")), st
 }

@@ -21,7 +21,7 @@ func BenchmarkFairness(b *testing.B) {
 			n := 0
 			write := func(object, user string) time.Duration {
 				began := time.Now()
-				_, err := s.Write(b.Context(), benchTenant, tuplestore.Write{Ops: []tuplestore.Op{{Tuple: tuple([6]string{"document", object, "viewer", "user", user, ""})}}})
+				_, err := s.Write(b.Context(), benchTenant, tuplestore.Write{Ops: []tuplestore.Op{{Tuple: tupleOf([6]string{"document", object, "viewer", "user", user, ""})}}})
 				if err != nil {
 					b.Error(err)
 				}

@@ -70,13 +70,13 @@ func (f *faulty) send(ctx context.Context, id string, w tuplestore.Write) (tuple
 }
 
 func op(kind tuplestore.OpKind, object string) tuplestore.Op {
-	return tuplestore.Op{Kind: kind, Tuple: tuple([6]string{"doc", object, "viewer", "user", "ann", ""})}
+	return tuplestore.Op{Kind: kind, Tuple: tupleOf([6]string{"doc", object, "viewer", "user", "ann", ""})}
 }
 
 // loaded are creations that are copied.
 func loaded(object string) (ops []tuplestore.Op) {
 	for i := range manyCreated + 10 {
-		ops = append(ops, tuplestore.Op{Tuple: tuple([6]string{"doc", object, "viewer", "user", fmt.Sprint(i), ""})})
+		ops = append(ops, tuplestore.Op{Tuple: tupleOf([6]string{"doc", object, "viewer", "user", fmt.Sprint(i), ""})})
 	}
 	return ops
 }
@@ -88,7 +88,7 @@ func (f *faulty) count(id string) (c counted) {
 	f.Helper()
 	err := f.direct.QueryRow(f.Context(), `
 		SELECT (SELECT COUNT(*) FROM tenant_receipts WHERE tenant_id = 't' AND commit_id = $1), (SELECT COUNT(*) FROM attached WHERE commit_id = $1),
-			(SELECT COUNT(*) FROM relation_tuples WHERE tenant_id = 't' AND object_id = $1)`, id).
+			(SELECT COUNT(*) FROM tuples WHERE object = 'doc:' || $1)`, id).
 		Scan(&c.Receipts, &c.Attached, &c.Tuples)
 	if err != nil {
 		f.Fatal(err)

@@ -19,11 +19,11 @@ func (s *Store) Page(ctx context.Context, tenant string, f tuplestore.Filter, af
 	b.InIndexOrder(st.dialect, func() {
 		b.Queue(sql, st.args, func(rows *sqldb.Rows) error {
 			for rows.Next() {
-				var k [6]string
+				var k keyParts
 				var r tuplestore.Record
 				var rev, at int64
 				var isLast int
-				if err := rows.Scan(&k[0], &k[1], &k[2], &k[3], &k[4], &k[5], &r.Condition, &r.Context, &r.ExpiresAt, &rev, &at, &r.CreatedBy, &isLast); err != nil {
+				if err := rows.Scan(&k[0], &k[1], &k[2], &k[3], &r.Condition, &r.Context, &r.ExpiresAt, &rev, &at, &r.CreatedBy, &isLast); err != nil {
 					return err
 				}
 				r.Tuple, r.CreatedRevision, r.CreatedAt = tuple(k), tuplestore.Revision(rev), instant(at)
@@ -51,7 +51,7 @@ func (s *Store) Page(ctx context.Context, tenant string, f tuplestore.Filter, af
 // of these, if there are so many. It examines the columns of the index only, and reads rows that
 // match.
 func (s *Store) page(tenant string, f tuplestore.Filter, after *tuplestore.Record, limit, reads int) (string, *statement) {
-	st := &statement{dialect: s.DB.Dialect(), args: []any{tenant}}
+	st := s.statement(tenant)
 	index, places := indexFor(f), byObject
 	var span, match strings.Builder // the conditions that select a range of the index, and rows of it
 	switch index {
@@ -69,29 +69,32 @@ func (s *Store) page(tenant string, f tuplestore.Filter, after *tuplestore.Recor
 	default:
 		match.WriteString("TRUE")
 	}
-	given := fields(f)
+	given := partsOf(f)
 	prefix := 0
-	for prefix < len(places)-1 && given[places[prefix]] != "" {
+	for prefix < len(places)-1 && given[places[prefix]].value != "" {
 		prefix++
 	}
 	var columns, from []string
 	for n, i := range places {
 		if n < prefix {
-			fmt.Fprintf(&span, " AND t.%s = %s", keyColumns[i], st.arg(given[i]))
+			span.WriteString(" AND " + st.meets("t."+keyColumns[i], given[i]))
 			continue
 		}
 		columns = append(columns, keyColumns[i])
 		if after != nil {
 			from = append(from, st.arg(key(after.Tuple)[i]))
 		}
-		if given[i] != "" {
-			fmt.Fprintf(&match, " AND x.%s = %s", keyColumns[i], st.arg(given[i]))
+		switch {
+		case n == prefix && given[i].typ != "":
+			span.WriteString(" AND " + st.meets("t."+keyColumns[i], given[i]))
+		case !given[i].any():
+			match.WriteString(" AND " + st.meets("x."+keyColumns[i], given[i]))
 		}
 	}
 	if after != nil {
 		fmt.Fprintf(&span, " AND (%s) > (%s)", prefixed("t.", columns), strings.Join(from, ", "))
 	}
-	next := fmt.Sprintf("SELECT %s FROM %s WHERE t.tenant_id = $1%s ORDER BY %s", keyList("t."), st.table(live, index), span.String(), prefixed("t.", columns))
+	next := fmt.Sprintf("SELECT %s FROM %s WHERE %s%s ORDER BY %s", keyList("t."), st.table(live, index), st.ofTenant(live), span.String(), prefixed("t.", columns))
 	most := ""
 	if !f.Contiguous() {
 		most = fmt.Sprint(" LIMIT ", reads) // in the text, so that the plan reflects it

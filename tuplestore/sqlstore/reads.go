@@ -11,7 +11,8 @@ import (
 	"stonetown/tuplestore/internal/apply"
 )
 
-// errNoHead: the head row, which was just inserted if missing, does not exist.
+// errNoHead: the head row, which was just inserted if missing, does not exist, because another tenant
+// has the number of this one.
 var errNoHead = errors.New("tenant has no head")
 
 // begin opens the transaction, locks the tenant's head and reads the rows that validate the
@@ -41,8 +42,8 @@ func (a *attempt) begin(supposeNew bool) (err error) {
 	}()
 	if a.head == nil {
 		if _, err := a.tx.Exec(a.ctx, `
-			INSERT INTO tenant_heads (tenant_id, epoch, rev, schema_rev, min_rev) VALUES ($1, $2, 0, 0, 0)
-			ON CONFLICT (tenant_id) DO NOTHING`, a.tenant, rand.Text()); err != nil {
+			INSERT INTO tenant_heads (tenant_id, tenant_number, epoch, rev, schema_rev, min_rev) VALUES ($1, $2, $3, 0, 0, 0)
+			ON CONFLICT DO NOTHING`, a.tenant, sqldb.TenantNumber(a.tenant), rand.Text()); err != nil {
 			return err
 		}
 		if batch, err = a.reads(needs); err != nil {
@@ -114,7 +115,7 @@ func (a *attempt) read(b *sqldb.Batch, needs apply.Needs) error {
 		}
 	}
 	if len(ids) > 0 {
-		s := a.statement()
+		s := &statement{dialect: a.store.DB.Dialect(), args: []any{a.tenant}}
 		sql := fmt.Sprintf(`SELECT t.commit_id, t.request_hash, t.rev, t.result FROM %s`,
 			s.joined("tenant_receipts AS t", "", []column{{name: "commit_id", texts: ids}}))
 		b.Queue(sql, s.args, a.readReceipts)
@@ -130,7 +131,7 @@ func (a *attempt) read(b *sqldb.Batch, needs apply.Needs) error {
 	for _, f := range needs.Matching {
 		s := a.statement()
 		f.Newest = false
-		b.Queue(fmt.Sprintf(`SELECT %s FROM %s WHERE t.tenant_id = $1%s`, factList("t."), s.table(live, indexFor(f)), s.where(f)), s.args, a.readFacts)
+		b.Queue(fmt.Sprintf(`SELECT %s FROM %s WHERE %s%s`, factList("t."), s.table(live, indexFor(f)), s.ofTenant(live), s.where(f)), s.args, a.readFacts)
 	}
 	if len(needs.Matching) == 0 {
 		a.readPreconditions(b, needs, nil)
@@ -148,8 +149,8 @@ func (a *attempt) readPreconditions(b *sqldb.Batch, needs apply.Needs, view *app
 	for _, f := range needs.Absent {
 		s := a.statement()
 		f.Newest = false
-		b.Queue(fmt.Sprintf(`SELECT %s FROM %s WHERE t.tenant_id = $1%s LIMIT %s`,
-			factList("t."), s.table(live, indexFor(f)), s.where(f)+s.crowded(f, ""), s.arg(int64(needs.AbsentLimit(known)))), s.args, a.readFacts)
+		b.Queue(fmt.Sprintf(`SELECT %s FROM %s WHERE %s%s LIMIT %s`,
+			factList("t."), s.table(live, indexFor(f)), s.ofTenant(live), s.where(f)+s.crowded(f, ""), s.arg(int64(needs.AbsentLimit(known)))), s.args, a.readFacts)
 	}
 	if len(needs.Existing) == 0 {
 		return
@@ -170,20 +171,17 @@ func (s *statement) existing(e apply.Existing, limit int) string {
 	if columns, _ := order(f, nil); len(columns) > 0 {
 		orderBy = " ORDER BY " + prefixed("t.", columns)
 	}
-	return fmt.Sprintf(`SELECT %s FROM %s WHERE t.tenant_id = $1%s AND (t.expires_at = 0 OR t.expires_at > %s)%s LIMIT %s`,
-		factList("t."), s.table(live, indexFor(f)), s.where(f), s.arg(e.Now), orderBy, s.arg(int64(limit)))
+	return fmt.Sprintf(`SELECT %s FROM %s WHERE %s%s AND (t.expires_at = 0 OR t.expires_at > %s)%s LIMIT %s`,
+		factList("t."), s.table(live, indexFor(f)), s.ofTenant(live), s.where(f), s.arg(e.Now), orderBy, s.arg(int64(limit)))
 }
 
-// statement returns a statement whose $1 is the tenant.
-func (a *attempt) statement() *statement {
-	return &statement{dialect: a.store.DB.Dialect(), args: []any{a.tenant}}
-}
+func (a *attempt) statement() *statement { return a.store.statement(a.tenant) }
 
 func (a *attempt) readFacts(rows *sqldb.Rows) error {
 	for rows.Next() {
-		var k [6]string
+		var k keyParts
 		var f tuplestore.Fact
-		if err := rows.Scan(&k[0], &k[1], &k[2], &k[3], &k[4], &k[5], &f.Condition, &f.Context, &f.ExpiresAt); err != nil {
+		if err := rows.Scan(&k[0], &k[1], &k[2], &k[3], &f.Condition, &f.Context, &f.ExpiresAt); err != nil {
 			return err
 		}
 		f.Tuple = tuple(k)

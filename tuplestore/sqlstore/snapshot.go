@@ -41,15 +41,15 @@ type querier interface {
 
 func (sn *snapshot) Revision() tuplestore.Revision { return sn.rev }
 
-// statement returns a statement whose $1 is the tenant and $2 the revision.
+// statement returns a statement whose $1 is the tenant, $2 the revision and $3 the tenant's number.
 func (sn *snapshot) statement() *statement {
-	return &statement{dialect: sn.store.DB.Dialect(), args: []any{sn.tenant, int64(sn.rev)}}
+	return sn.store.statement(sn.tenant, sn.tenant, int64(sn.rev))
 }
 
 // headRow selects the head of the tenant as the first part of every statement's result,
-// distinguished from tuples by its empty object type. Its created_rev is the newest
+// distinguished from tuples by its empty object. Its created_rev is the newest
 // revision, its created_at the retention floor.
-const headRow = `SELECT '' AS object_type, '' AS object_id, '' AS relation, '' AS subject_type, '' AS subject_id, '' AS subject_relation,
+const headRow = `SELECT '' AS object, '' AS relation, '' AS subject, '' AS subject_relation,
 	'' AS condition, '' AS context, 0 AS expires_at, rev AS created_rev, min_rev AS created_at, '' AS created_by FROM tenant_heads WHERE tenant_id = $1`
 
 // The conditions for a row to belong to the snapshot. If the head is at the snapshot's
@@ -146,9 +146,9 @@ func (s *statement) parts(l tuplestore.Lookup) []part {
 		}
 	}
 	add(someTuples, keysOf(l.Tuples, key))
-	add(someUsersets, keysOf(l.Usersets, nodeKey)[:3])
-	add(allOfNodes, keysOf(l.All, nodeKey)[:3])
-	add(namingObjects, keysOf(l.Naming, subjectKey)[3:5])
+	add(someUsersets, keysOf(l.Usersets, nodeKey)[:2])
+	add(allOfNodes, keysOf(l.All, nodeKey)[:2])
+	add(namingObjects, keysOf(l.Naming, subjectKey)[2:3])
 	return parts
 }
 
@@ -177,7 +177,7 @@ func (sn *snapshot) touched(l tuplestore.Lookup) (string, *statement, error) {
 	s := sn.statement()
 	parts := s.parts(l)
 	sql := sn.store.texts.of(textShape{ofTouched, shapeOf(parts)}, func() string {
-		selects := []string{"SELECT CASE WHEN $2 < 0 THEN 1 ELSE 0 END AS rev"} // as every part has both arguments
+		selects := []string{"SELECT CASE WHEN $2 < 0 AND CAST($3 AS BIGINT) = 0 THEN 1 ELSE 0 END AS rev"} // as every part has both arguments
 		for _, p := range parts {
 			selects = append(selects,
 				fmt.Sprintf(`SELECT t.created_rev FROM %s`, s.selected(p, live, " AND t.created_rev <= $2")),
@@ -188,13 +188,13 @@ func (sn *snapshot) touched(l tuplestore.Lookup) (string, *statement, error) {
 	return sql, s, s.err
 }
 
-// nodeKey is a node in the columns of a tuple, of which it fills three.
-func nodeKey(n tuplestore.Node) [6]string {
-	return [6]string{n.Object.Type, n.Object.ID, n.Relation}
+// nodeKey is a node in the columns of a tuple, of which it fills two.
+func nodeKey(n tuplestore.Node) keyParts {
+	return keyParts{named(n.Object.Type, n.Object.ID), n.Relation}
 }
 
-// subjectKey is an object in the columns of a tuple's subject.
-func subjectKey(o tuplestore.Object) [6]string { return [6]string{3: o.Type, 4: o.ID} }
+// subjectKey is an object in the column of a tuple's subject.
+func subjectKey(o tuplestore.Object) keyParts { return keyParts{2: named(o.Type, o.ID)} }
 
 // List implements [tuplestore.Snapshot].
 func (sn *snapshot) List(ctx context.Context, f tuplestore.Filter, after *tuplestore.Record, limit int) ([]tuplestore.Record, error) {
@@ -237,8 +237,8 @@ func (sn *snapshot) list(f tuplestore.Filter, after *tuplestore.Record, limit in
 	b.WriteString(headRow)
 	most := s.arg(int64(limit))
 	for _, from := range []struct{ table, then string }{{live, liveThen}, {history, goneThen}} {
-		fmt.Fprintf(&b, ` UNION ALL SELECT * FROM (SELECT %s FROM %s WHERE t.tenant_id = $1%s%s%s LIMIT %s) AS page`,
-			recordList("t."), s.table(from.table, indexFor(f)), filter, from.then, orderBy, most)
+		fmt.Fprintf(&b, ` UNION ALL SELECT * FROM (SELECT %s FROM %s WHERE %s%s%s%s LIMIT %s) AS page`,
+			recordList("t."), s.table(from.table, indexFor(f)), s.ofTenant(from.table), filter, from.then, orderBy, most)
 	}
 	return b.String(), s, s.err
 }
@@ -251,15 +251,15 @@ func order(f tuplestore.Filter, at *tuplestore.Record) (columns []string, values
 		at = &tuplestore.Record{}
 	}
 	if f.Newest {
-		return []string{"created_rev", "object_id"}, []any{int64(at.CreatedRevision), at.Object.ID}
+		return []string{"created_rev", "object"}, []any{int64(at.CreatedRevision), key(at.Tuple)[0]}
 	}
 	places := byObject
 	if f.BySubject() {
 		places = bySubject
 	}
-	parts, fixed := key(at.Tuple), fields(f)
+	parts, fixed := key(at.Tuple), partsOf(f)
 	for _, i := range places {
-		if fixed[i] == "" {
+		if fixed[i].value == "" {
 			columns, values = append(columns, keyColumns[i]), append(values, parts[i])
 		}
 	}
@@ -322,10 +322,10 @@ func (sn *snapshot) records(ctx context.Context, s *statement, sql string, each 
 	defer rows.Close()
 	var head, floor tuplestore.Revision // 0 for a tenant without a row
 	for rows.Next() {
-		var k [6]string
+		var k keyParts
 		var r tuplestore.Record
 		var rev, at int64
-		if err := rows.Scan(&k[0], &k[1], &k[2], &k[3], &k[4], &k[5], &r.Condition, &r.Context, &r.ExpiresAt, &rev, &at, &r.CreatedBy); err != nil {
+		if err := rows.Scan(&k[0], &k[1], &k[2], &k[3], &r.Condition, &r.Context, &r.ExpiresAt, &rev, &at, &r.CreatedBy); err != nil {
 			return err
 		}
 		if k[0] == "" {

@@ -17,7 +17,16 @@ import (
 type statement struct {
 	dialect sqldb.Dialect
 	args    []any
-	err     error // the first one
+	number  string // the place of the tenant's number, by which tuples name it
+	err     error  // the first one
+}
+
+// statement returns a statement about the tuples of a tenant, with the arguments that come first. The
+// number of the tenant follows them.
+func (s *Store) statement(tenant string, args ...any) *statement {
+	st := &statement{dialect: s.DB.Dialect(), args: args}
+	st.number = st.arg(sqldb.TenantNumber(tenant))
+	return st
 }
 
 // arg adds an argument and returns its placeholder.
@@ -70,7 +79,10 @@ func (c column) isConstant() bool {
 }
 
 // keyColumns name the parts of a tuple, in primary-key order.
-var keyColumns = [6]string{"object_type", "object_id", "relation", "subject_type", "subject_id", "subject_relation"}
+var keyColumns = [4]string{"object", "relation", "subject", "subject_relation"}
+
+// keyParts is a tuple in these columns.
+type keyParts [len(keyColumns)]string
 
 // qualifierColumns have a tuple's qualifier, originColumns its origin.
 var (
@@ -79,7 +91,7 @@ var (
 )
 
 // keysOf returns the columns of a list of tuples.
-func keysOf[T any](list []T, key func(T) [6]string) []column {
+func keysOf[T any](list []T, key func(T) keyParts) []column {
 	columns := make([]column, len(keyColumns))
 	values := make([]string, len(keyColumns)*len(list))
 	for i, name := range keyColumns {
@@ -229,7 +241,7 @@ func namesOf(columns []column) []string {
 // table of its first statistics, and read the whole tenant for every row.
 func (s *statement) lookup(given, table, conditions string, keys []string) string {
 	var equal strings.Builder
-	equal.WriteString("t.tenant_id = $1")
+	equal.WriteString(s.ofTenant(table))
 	for _, name := range keys {
 		fmt.Fprintf(&equal, " AND t.%s = k.%[1]s", name)
 	}
@@ -243,11 +255,26 @@ func (s *statement) lookup(given, table, conditions string, keys []string) strin
 	}
 }
 
+// ofTenant returns the condition that a row of a table, as t, is one of the tenant.
+func (s *statement) ofTenant(table string) string {
+	if name, _, _ := strings.Cut(table, " "); hasTuples(name) {
+		return "t.tenant_number = " + s.number
+	}
+	return "t.tenant_id = $1"
+}
+
+// hasTuples reports whether a table is one of those that name the tenant by its number.
+func hasTuples(table string) bool { return table == live || table == history }
+
 // insert queues the insertion of the given rows into a table. For one or two of them, such as a
 // relation and the presence of its object, a server takes longer to unnest arrays than to insert.
-func insert(b *sqldb.Batch, dialect sqldb.Dialect, tenant, table string, columns []column) {
+func insert(b *sqldb.Batch, dialect sqldb.Dialect, tenantID, table string, columns []column) {
 	names := namesOf(columns)
-	into := fmt.Sprintf("%s (tenant_id, %s)", table, strings.Join(names, ", "))
+	tenant, by := any(tenantID), "tenant_id"
+	if hasTuples(table) {
+		tenant, by = sqldb.TenantNumber(tenantID), "tenant_number"
+	}
+	into := fmt.Sprintf("%s (%s, %s)", table, by, strings.Join(names, ", "))
 	switch total := columns[0].len(); {
 	case dialect == sqldb.SQLite:
 		insertFew(b, tenant, "INSERT OR ROLLBACK INTO "+into, columns, 4*fewRows, fewRows, 1)
@@ -267,7 +294,7 @@ func insert(b *sqldb.Batch, dialect sqldb.Dialect, tenant, table string, columns
 // but a failure ends the transaction anyway). And the driver takes time for each argument,
 // more for each the more there are: a column with one value in all rows, as most are in a
 // bulk load, is therefore one argument of the statement.
-func insertFew(b *sqldb.Batch, tenant, insert string, columns []column, sizes ...int) {
+func insertFew(b *sqldb.Batch, tenant any, insert string, columns []column, sizes ...int) {
 	total := columns[0].len()
 	same := make([]bool, len(columns))
 	differing := 0
@@ -327,8 +354,8 @@ func (s *statement) deleted(table string, keys []column, by tuplestore.Revision)
 		return fmt.Sprintf(`DELETE FROM %s WHERE ctid = ANY (ARRAY(SELECT t.ctid FROM %s))`,
 			table, s.joined(s.table(table, ""), ended("t."), keys))
 	}
-	return fmt.Sprintf(`DELETE FROM %s WHERE tenant_id = $1 AND (%s) IN (SELECT %s FROM %s)%s`,
-		table, keyList(""), keyList("k."), s.rows(keys...), ended(""))
+	return fmt.Sprintf(`DELETE FROM %s WHERE tenant_number = %s AND (%s) IN (SELECT %s FROM %s)%s`,
+		table, s.number, keyList(""), keyList("k."), s.rows(keys...), ended(""))
 }
 
 // table returns a table, as t, on SQLite with the index to use (any if empty). The others
@@ -341,16 +368,18 @@ func (s *statement) table(name, index string) string {
 }
 
 const (
-	live    = "relation_tuples"
-	history = "relation_tuple_history"
+	live    = "tuples"
+	history = "tuple_history"
 )
 
 // where returns the conditions under which f selects t, each with AND before it.
 func (s *statement) where(f tuplestore.Filter) string {
 	var b strings.Builder
-	for i, value := range fields(f) {
-		if value != "" {
-			fmt.Fprintf(&b, " AND t.%s = %s", keyColumns[i], s.arg(value))
+	for i, part := range partsOf(f) {
+		if i == 0 && f.Newest {
+			fmt.Fprintf(&b, " AND %s = %s", s.typeOf("t.object"), s.arg(f.ObjectType))
+		} else if !part.any() {
+			b.WriteString(" AND " + s.meets("t."+keyColumns[i], part))
 		}
 	}
 	if f.SubjectRelation != "" {
@@ -377,9 +406,9 @@ func (s *statement) where(f tuplestore.Filter) string {
 			wildcards.ints = append(wildcards.ints, wildcard)
 		}
 		fmt.Fprintf(&b, ` AND NOT EXISTS (SELECT 1 FROM %s
-			WHERE k.type = t.subject_type AND k.relation = t.subject_relation
-			AND k.wildcard = CASE WHEN t.subject_id = '*' AND t.subject_relation = '' THEN 1 ELSE 0 END)`,
-			s.rows(types, relations, wildcards))
+			WHERE k.type = %s AND k.relation = t.subject_relation
+			AND k.wildcard = CASE WHEN t.subject = k.type || ':*' AND t.subject_relation = '' THEN 1 ELSE 0 END)`,
+			s.rows(types, relations, wildcards), s.typeOf("t.subject"))
 	}
 	return b.String()
 }
@@ -393,9 +422,9 @@ func (s *statement) crowded(f tuplestore.Filter, then string, gone ...string) st
 	}
 	other := func(table, then string) string {
 		return fmt.Sprintf(`EXISTS (SELECT 1 FROM %s AS o
-			WHERE o.tenant_id = $1 AND o.object_type = t.object_type AND o.object_id = t.object_id AND o.relation = t.relation
-			AND (o.subject_type, o.subject_id, o.subject_relation) <> (t.subject_type, t.subject_id, t.subject_relation)%s)`,
-			table, strings.ReplaceAll(then, " t.", " o."))
+			WHERE o.tenant_number = %s AND o.object = t.object AND o.relation = t.relation
+			AND (o.subject, o.subject_relation) <> (t.subject, t.subject_relation)%s)`,
+			table, s.number, strings.ReplaceAll(then, " t.", " o."))
 	}
 	conditions := other(live, then)
 	for _, then := range gone {
@@ -422,13 +451,45 @@ func indexFor(f tuplestore.Filter) string {
 
 // The columns of the indexes of tuples, as places in keyColumns.
 var (
-	byObject  = [6]int{0, 1, 2, 3, 4, 5}
-	bySubject = [6]int{3, 4, 0, 1, 2, 5}
+	byObject  = [len(keyColumns)]int{0, 1, 2, 3}
+	bySubject = [len(keyColumns)]int{2, 0, 1, 3}
 )
 
-// fields returns the fields of f in the order of keyColumns.
-func fields(f tuplestore.Filter) [6]string {
-	return [6]string{f.ObjectType, f.ObjectID, f.Relation, f.SubjectType, f.SubjectID, f.SubjectRelation}
+// required is what a filter requires of a column: a value or, of an object or a subject, only its
+// type or only its ID.
+type required struct{ value, typ, id string }
+
+func (r required) any() bool { return r == required{} }
+
+// partsOf returns what f requires of the columns of a tuple.
+func partsOf(f tuplestore.Filter) [len(keyColumns)]required {
+	of := func(typ, id string) required {
+		if typ == "" || id == "" {
+			return required{typ: typ, id: id}
+		}
+		return required{value: named(typ, id)}
+	}
+	return [...]required{of(f.ObjectType, f.ObjectID), {value: f.Relation}, of(f.SubjectType, f.SubjectID), {value: f.SubjectRelation}}
+}
+
+// meets returns the condition that a column meets what a filter requires of it.
+func (s *statement) meets(column string, r required) string {
+	switch {
+	case r.value != "":
+		return column + " = " + s.arg(r.value)
+	case r.typ != "": // a range of an index; a semicolon follows the colon
+		return fmt.Sprintf("%s >= %s AND %s < %s", column, s.arg(r.typ+":"), column, s.arg(r.typ+";"))
+	default:
+		return fmt.Sprintf("SUBSTR(%s, LENGTH(%s) + 2) = %s", column, s.typeOf(column), s.arg(r.id))
+	}
+}
+
+// typeOf returns the type of a column of objects or subjects.
+func (s *statement) typeOf(column string) string {
+	if s.dialect == sqldb.SQLite {
+		return fmt.Sprintf("SUBSTR(%s, 1, INSTR(%[1]s, ':') - 1)", column)
+	}
+	return fmt.Sprintf("SPLIT_PART(%s, ':', 1)", column)
 }
 
 // keyList returns the columns of a tuple, each with a prefix.

@@ -16,7 +16,7 @@ var _ tuplestore.WholeFinder = (*snapshot)(nil)
 const (
 	headPlace   = iota // its number is the newest revision
 	foundPlace         // a tuple of the lookup
-	objectPlace        // a tuple of an object, which has no object columns
+	objectPlace        // a tuple of an object, without the object
 	largerPlace        // an object with too many tuples
 )
 
@@ -45,9 +45,9 @@ func (sn *snapshot) findWhole(ctx context.Context, l tuplestore.Lookup, objects 
 	var head tuplestore.Revision // 0 for a tenant without a row
 	for rows.Next() {
 		var place, i int64
-		var k [6]string
+		var k keyParts
 		var q tuplestore.Qualifier
-		if err := rows.Scan(&place, &i, &k[0], &k[1], &k[2], &k[3], &k[4], &k[5], &q.Condition, &q.Context, &q.ExpiresAt); err != nil {
+		if err := rows.Scan(&place, &i, &k[0], &k[1], &k[2], &k[3], &q.Condition, &q.Context, &q.ExpiresAt); err != nil {
 			return found, err
 		}
 		switch place {
@@ -56,8 +56,9 @@ func (sn *snapshot) findWhole(ctx context.Context, l tuplestore.Lookup, objects 
 		case foundPlace:
 			found.Found = append(found.Found, tuplestore.Fact{Tuple: tuple(k), Qualifier: q})
 		case objectPlace:
-			k[0], k[1] = objects[i].Type, objects[i].ID
-			found.Objects[i].Facts = append(found.Objects[i].Facts, tuplestore.Fact{Tuple: tuple(k), Qualifier: q})
+			f := tuplestore.Fact{Tuple: tuple(k), Qualifier: q}
+			f.Object = objects[i]
+			found.Objects[i].Facts = append(found.Objects[i].Facts, f)
 		default:
 			found.Objects[i].Larger = true
 		}
@@ -82,19 +83,19 @@ func (sn *snapshot) findWhole(ctx context.Context, l tuplestore.Lookup, objects 
 
 // whole builds the statement of FindWhole.
 func (sn *snapshot) whole(l tuplestore.Lookup, objects []tuplestore.Object) (string, *statement, error) {
-	s := &statement{dialect: sn.store.DB.Dialect(), args: []any{sn.tenant}}
+	s := sn.store.statement(sn.tenant, sn.tenant)
 	parts := s.parts(l)
-	keys := append(keysOf(objects, objectKey)[:2], numbers(len(objects)))
+	keys := append(keysOf(objects, objectKey)[:1], numbers(len(objects)))
 	first := len(s.args) + 1
 	s.bind(keys)
 	sql := sn.store.texts.of(textShape{ofWhole, shapeOf(parts)}, func() string {
-		const noTuple = `'' AS object_type, '' AS object_id, '' AS relation, '' AS subject_type, '' AS subject_id, '' AS subject_relation, '' AS condition, '' AS context, 0 AS expires_at`
+		const noTuple = `'' AS object, '' AS relation, '' AS subject, '' AS subject_relation, '' AS condition, '' AS context, 0 AS expires_at`
 		from, bound := given(s.dialect, first, keys), fmt.Sprintf(" LIMIT %d", tuplestore.MaxWhole+1)
 		var b strings.Builder
 		if s.dialect != sqldb.Postgres { // which ends the search for each object; the others look for one too many first
 			fmt.Fprintf(&b, `WITH asked AS MATERIALIZED (SELECT k.*, EXISTS (
-				SELECT 1 FROM %s AS o WHERE o.tenant_id = $1 AND o.object_type = k.object_type AND o.object_id = k.object_id LIMIT 1 OFFSET %d) AS larger FROM %s) `,
-				live, tuplestore.MaxWhole, from)
+				SELECT 1 FROM %s AS o WHERE o.tenant_number = %s AND o.object = k.object LIMIT 1 OFFSET %d) AS larger FROM %s) `,
+				live, s.number, tuplestore.MaxWhole, from)
 			from, bound = "asked AS k", " AND NOT k.larger"
 		}
 		fmt.Fprintf(&b, `SELECT %d AS place, rev AS i, %s FROM tenant_heads WHERE tenant_id = $1`, headPlace, noTuple)
@@ -104,15 +105,15 @@ func (sn *snapshot) whole(l tuplestore.Lookup, objects []tuplestore.Object) (str
 		if s.dialect != sqldb.Postgres {
 			fmt.Fprintf(&b, ` UNION ALL SELECT %d, k.i, %s FROM %s WHERE k.larger`, largerPlace, noTuple, from)
 		}
-		fmt.Fprintf(&b, ` UNION ALL SELECT %d, k.i, '', '', %s, %s FROM %s`, objectPlace,
-			prefixed("t.", keyColumns[2:]), prefixed("t.", qualifierColumns[:]), s.lookup(from, s.table(live, ""), bound, namesOf(keys[:2])))
+		fmt.Fprintf(&b, ` UNION ALL SELECT %d, k.i, '', %s, %s FROM %s`, objectPlace,
+			prefixed("t.", keyColumns[1:]), prefixed("t.", qualifierColumns[:]), s.lookup(from, s.table(live, ""), bound, namesOf(keys[:1])))
 		return b.String()
 	})
 	return sql, s, s.err
 }
 
-// objectKey is an object in the columns of a tuple, of which it fills two.
-func objectKey(o tuplestore.Object) [6]string { return [6]string{o.Type, o.ID} }
+// objectKey is an object in the columns of a tuple, of which it fills one.
+func objectKey(o tuplestore.Object) keyParts { return keyParts{named(o.Type, o.ID)} }
 
 // numbers returns a column with the numbers of rows.
 func numbers(n int) column {

@@ -13,7 +13,7 @@ var ids = []string{
 	"a", "A", "Z", "z", "0", "-", "_", " ", "  ", " leading", "trailing ", "tab\there", "line\nbreak", "\r\n",
 	"\x01", "\x7f", "\x1b[31m", "a\x01b",
 	"/", "//", "a/b/c", "../..", "%", "%%", "%2F", "%00", "_%_", "a_b", "a%b", "?", "$1", ":", "#", "@", "a:b#c@d", "*x", "**", "\\", "\\\\", "\\n",
-	"'", "''", `"`, `""`, "`", "'; DROP TABLE relation_tuples; --", "') OR ('1'='1", "/* */", "--", "NULL", "null", "true", "0x41", "1e3", "007", "7",
+	"'", "''", `"`, `""`, "`", "'; DROP TABLE tuples; --", "') OR ('1'='1", "/* */", "--", "NULL", "null", "true", "0x41", "1e3", "007", "7",
 	`{"a":1}`, `["x"]`, `[`, `]`, `{}`, `{a,b}`, `"quoted,comma"`, "a,b", `\u0041`, `\x41`, "<script>", "&amp;",
 	"é", "e\u0301", "ß", "ẞ", "İ", "日本語", "🙂", "👩‍👩‍👧‍👦", "\u202eevil", "\ufeff", "\u200b", "\uffff", "\U0010ffff", "ﬃ",
 	strings.Repeat("x", 512), strings.Repeat("界", 170) + "xx", strings.Repeat("'", 512), strings.Repeat(`\`, 512),

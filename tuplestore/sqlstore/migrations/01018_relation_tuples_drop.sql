@@ -1,0 +1,3 @@
+-- +goose NO TRANSACTION
+-- +goose Up
+DROP TABLE IF EXISTS relation_tuples_old;
