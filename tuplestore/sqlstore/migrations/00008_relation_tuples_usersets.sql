@@ -1,0 +1,4 @@
+-- +goose NO TRANSACTION
+-- +goose Up
+CREATE INDEX IF NOT EXISTS relation_tuples_usersets
+    ON relation_tuples (tenant_id, object_type, object_id, relation, subject_type, subject_id, subject_relation) WHERE subject_relation <> '';
