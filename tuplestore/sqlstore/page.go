@@ -77,7 +77,7 @@ func (s *Store) page(tenant string, f tuplestore.Filter, after *tuplestore.Recor
 	var columns, from []string
 	for n, i := range places {
 		if n < prefix {
-			span.WriteString(" AND " + st.meets("t."+keyColumns[i], given[i]))
+			span.WriteString(" AND " + st.meets("t."+keyColumns[i], given[i], ""))
 			continue
 		}
 		columns = append(columns, keyColumns[i])
@@ -86,9 +86,13 @@ func (s *Store) page(tenant string, f tuplestore.Filter, after *tuplestore.Recor
 		}
 		switch {
 		case n == prefix && given[i].typ != "":
-			span.WriteString(" AND " + st.meets("t."+keyColumns[i], given[i]))
+			at := ""
+			if after != nil {
+				at = key(after.Tuple)[i]
+			}
+			span.WriteString(" AND " + st.meets("t."+keyColumns[i], given[i], at))
 		case !given[i].any():
-			match.WriteString(" AND " + st.meets("x."+keyColumns[i], given[i]))
+			match.WriteString(" AND " + st.meets("x."+keyColumns[i], given[i], ""))
 		}
 	}
 	if after != nil {

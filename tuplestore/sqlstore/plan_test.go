@@ -137,7 +137,7 @@ func checkPlans(t *testing.T, s *Store) {
 			return sn.list(tuplestore.Filter{ObjectType: "group", Condition: "on_call"}, nil, 10)
 		}, []string{"tenant_number", "condition", "object"}, "_by_condition"},
 		{"next page of a condition", func() (string, *statement, error) {
-			return sn.list(tuplestore.Filter{ObjectType: "group", Condition: "on_call"}, after, 10)
+			return sn.list(tuplestore.Filter{ObjectType: "group", Condition: "on_call"}, &tuplestore.Record{Fact: tuplestore.Fact{Tuple: members[1]}}, 10)
 		}, []string{"tenant_number", "condition", "object"}, "_by_condition"},
 		{"a condition that must be absent", func() (string, *statement, error) {
 			st := s.statement("t")
@@ -190,8 +190,16 @@ func checkPlans(t *testing.T, s *Store) {
 				t.Errorf("%s: does not use an index %s: %+v", c.name, c.index, access)
 			}
 		}
+		for _, compared := range afterRecord.FindAllStringSubmatch(sql, -1) {
+			if s.DB.Dialect() == sqldb.SQLite && strings.Contains(sql, compared[1]+" >= ") {
+				t.Errorf("%s: may begin before the record: %s", c.name, sql)
+			}
+		}
 	}
 }
+
+// afterRecord matches a comparison with the columns of a record, and the first of these.
+var afterRecord = regexp.MustCompile(`\((t\.\w+)[^()]*\) > \(`)
 
 // oneTuple matches the condition of an access to the tuple of another row.
 var oneTuple = regexp.MustCompile(`subject_relation( = \w+\.|=\?)`)

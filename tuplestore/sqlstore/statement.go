@@ -372,14 +372,19 @@ const (
 	history = "tuple_history"
 )
 
-// where returns the conditions under which f selects t, each with AND before it.
-func (s *statement) where(f tuplestore.Filter) string {
+// where returns the conditions under which f selects t, each with AND before it. If the rows are
+// those from a record on, first is the first column that is compared with it, and its value there.
+func (s *statement) where(f tuplestore.Filter, first ...string) string {
 	var b strings.Builder
 	for i, part := range partsOf(f) {
 		if i == 0 && f.Newest {
 			fmt.Fprintf(&b, " AND %s = %s", s.typeOf("t.object"), s.arg(f.ObjectType))
 		} else if !part.any() {
-			b.WriteString(" AND " + s.meets("t."+keyColumns[i], part))
+			from := ""
+			if len(first) > 0 && first[0] == keyColumns[i] {
+				from = first[1]
+			}
+			b.WriteString(" AND " + s.meets("t."+keyColumns[i], part, from))
 		}
 	}
 	if f.SubjectRelation != "" {
@@ -472,11 +477,15 @@ func partsOf(f tuplestore.Filter) [len(keyColumns)]required {
 	return [...]required{of(f.ObjectType, f.ObjectID), {value: f.Relation}, of(f.SubjectType, f.SubjectID), {value: f.SubjectRelation}}
 }
 
-// meets returns the condition that a column meets what a filter requires of it.
-func (s *statement) meets(column string, r required) string {
+// meets returns the condition that a column meets what a filter requires of it. If another condition
+// requires it to be at least some text, that is from: of two such bounds SQLite searches by one, which
+// may be the beginning of the type.
+func (s *statement) meets(column string, r required, from string) string {
 	switch {
 	case r.value != "":
 		return column + " = " + s.arg(r.value)
+	case r.typ != "" && strings.HasPrefix(from, r.typ+":") && s.dialect == sqldb.SQLite:
+		return fmt.Sprintf("%s < %s", column, s.arg(r.typ+";"))
 	case r.typ != "": // a range of an index; a semicolon follows the colon
 		return fmt.Sprintf("%s >= %s AND %s < %s", column, s.arg(r.typ+":"), column, s.arg(r.typ+";"))
 	default:
