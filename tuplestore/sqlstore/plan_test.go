@@ -142,7 +142,7 @@ func checkPlans(t *testing.T, s *Store) {
 		{"a condition that must be absent", func() (string, *statement, error) {
 			st := s.statement("t")
 			f := tuplestore.Filter{ObjectType: "group", Condition: "on_call", Presence: tuplestore.WithPresence}
-			return `SELECT t.object FROM ` + st.table(live, indexFor(f)) + ` WHERE ` + st.ofTenant(live) + st.where(f) + ` LIMIT 1000`, st, st.err
+			return `SELECT t.object FROM ` + st.table(live, indexFor(f)) + ` WHERE ` + st.ofTenant(live) + st.where(f, lowerBound{}) + ` LIMIT 1000`, st, st.err
 		}, []string{"tenant_number", "condition", "object"}, "_by_condition"},
 		{"crowded nodes", func() (string, *statement, error) {
 			return sn.list(tuplestore.Filter{ObjectType: "doc", Relation: "viewer", Crowded: true}, after, 10)

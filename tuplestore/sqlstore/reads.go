@@ -131,7 +131,7 @@ func (a *attempt) read(b *sqldb.Batch, needs apply.Needs) error {
 	for _, f := range needs.Matching {
 		s := a.statement()
 		f.Newest = false
-		b.Queue(fmt.Sprintf(`SELECT %s FROM %s WHERE %s%s`, factList("t."), s.table(live, indexFor(f)), s.ofTenant(live), s.where(f)), s.args, a.readFacts)
+		b.Queue(fmt.Sprintf(`SELECT %s FROM %s WHERE %s%s`, factList("t."), s.table(live, indexFor(f)), s.ofTenant(live), s.where(f, lowerBound{})), s.args, a.readFacts)
 	}
 	if len(needs.Matching) == 0 {
 		a.readPreconditions(b, needs, nil)
@@ -150,7 +150,7 @@ func (a *attempt) readPreconditions(b *sqldb.Batch, needs apply.Needs, view *app
 		s := a.statement()
 		f.Newest = false
 		b.Queue(fmt.Sprintf(`SELECT %s FROM %s WHERE %s%s LIMIT %s`,
-			factList("t."), s.table(live, indexFor(f)), s.ofTenant(live), s.where(f)+s.crowded(f, ""), s.arg(int64(needs.AbsentLimit(known)))), s.args, a.readFacts)
+			factList("t."), s.table(live, indexFor(f)), s.ofTenant(live), s.where(f, lowerBound{})+s.crowded(f, ""), s.arg(int64(needs.AbsentLimit(known)))), s.args, a.readFacts)
 	}
 	if len(needs.Existing) == 0 {
 		return
@@ -172,7 +172,7 @@ func (s *statement) existing(e apply.Existing, limit int) string {
 		orderBy = " ORDER BY " + prefixed("t.", columns)
 	}
 	return fmt.Sprintf(`SELECT %s FROM %s WHERE %s%s AND (t.expires_at = 0 OR t.expires_at > %s)%s LIMIT %s`,
-		factList("t."), s.table(live, indexFor(f)), s.ofTenant(live), s.where(f), s.arg(e.Now), orderBy, s.arg(int64(limit)))
+		factList("t."), s.table(live, indexFor(f)), s.ofTenant(live), s.where(f, lowerBound{}), s.arg(e.Now), orderBy, s.arg(int64(limit)))
 }
 
 func (a *attempt) statement() *statement { return a.store.statement(a.tenant) }

@@ -218,11 +218,11 @@ func (sn *snapshot) list(f tuplestore.Filter, after *tuplestore.Record, limit in
 		direction, than = " DESC", "<"
 	}
 	columns, values := order(f, after)
-	var first []string
+	var bound lowerBound
 	if after != nil && len(columns) > 0 && !f.Newest {
-		first = []string{columns[0], values[0].(string)}
+		bound = lowerBound{columns[0], values[0].(string)}
 	}
-	filter := s.where(f, first...) + s.crowded(f, liveThen, goneThen)
+	filter := s.where(f, bound) + s.crowded(f, liveThen, goneThen)
 	if after != nil && len(columns) > 0 {
 		var list []string
 		for _, v := range values {

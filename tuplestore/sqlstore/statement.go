@@ -372,17 +372,20 @@ const (
 	history = "tuple_history"
 )
 
-// where returns the conditions under which f selects t, each with AND before it. If the rows are
-// those from a record on, first is the first column that is compared with it, and its value there.
-func (s *statement) where(f tuplestore.Filter, first ...string) string {
+// lowerBound is a condition that requires a column of t to be at least some text.
+type lowerBound struct{ column, text string }
+
+// where returns the conditions under which f selects t, each with AND before it, beside a lower bound
+// that another condition sets, if any.
+func (s *statement) where(f tuplestore.Filter, bound lowerBound) string {
 	var b strings.Builder
 	for i, part := range partsOf(f) {
 		if i == 0 && f.Newest {
 			fmt.Fprintf(&b, " AND %s = %s", s.typeOf("t.object"), s.arg(f.ObjectType))
 		} else if !part.any() {
 			from := ""
-			if len(first) > 0 && first[0] == keyColumns[i] {
-				from = first[1]
+			if bound.column == keyColumns[i] {
+				from = bound.text
 			}
 			b.WriteString(" AND " + s.meets("t."+keyColumns[i], part, from))
 		}
