@@ -10,8 +10,8 @@ import (
 )
 
 // TenantNumber returns the number of a tenant, by which tables with many rows name it, in the column
-// tenant_number: the first 64 bits of the SHA-256 of its id. Their rows and index entries are a
-// third smaller than with the id. A unique index of tenant_heads refuses a second tenant with the
+// tenant_number: the first 64 bits of the SHA-256 of its id. Their indexes are a third smaller
+// than with the id. A unique index of tenant_heads refuses a second tenant with the
 // same number, before it has rows in these tables.
 //
 // A migration computes it in SQL: on PostgreSQL with functions of the server, on SQLite with

@@ -119,7 +119,7 @@ func (e *effects) batch(dialect sqldb.Dialect, tenant string, commitEvents int64
 	b := &e.attached
 	var failed error
 	queue := func(sql func(s *statement) string) {
-		s := &statement{dialect: dialect, args: []any{sqldb.TenantNumber(tenant)}, number: "$1"}
+		s := aboutTuples(dialect, tenant)
 		text := sql(s)
 		if s.err != nil && failed == nil {
 			failed = s.err

@@ -212,16 +212,24 @@ func tupleOf(parts [6]string) tuplestore.Tuple {
 
 // key returns the tuple's part of the primary key.
 func key(t tuplestore.Tuple) keyParts {
-	return keyParts{named(t.Object.Type, t.Object.ID), t.Relation, named(t.Subject.Type, t.Subject.ID), t.Subject.Relation}
+	return keyParts{named(t.Object), t.Relation, named(t.Subject.Object()), t.Subject.Relation}
 }
 
-// named returns an object or a subject as its column has it: type:id, and empty if it is missing.
-func named(typ, id string) string {
-	if typ == "" {
+// named returns an object or a subject as its column has it: type:id, and empty if it is missing. For
+// a type with a colon, of which there are no objects, it is a text that no row has.
+func named(o tuplestore.Object) string {
+	switch {
+	case o.Type == "":
 		return ""
+	case strings.Contains(o.Type, ":"):
+		return nothing
+	default:
+		return o.String()
 	}
-	return typ + ":" + id
 }
+
+// nothing is no object: its type is empty.
+const nothing = ":"
 
 // tuple is the reverse of key: a type has no colon.
 func tuple(k keyParts) tuplestore.Tuple {

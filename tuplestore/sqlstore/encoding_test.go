@@ -127,6 +127,46 @@ func TestResultsSurviveEncoding(t *testing.T) {
 	}
 }
 
+// The text of an object could be split at another colon.
+func TestTypesWithColonsNameNothing(t *testing.T) {
+	onEach(t, func(t *testing.T, url string) {
+		s := open(t, Config{DB: openDB(t, url)})
+		stored := tupleOf([6]string{"doc", "a:b", "viewer", "user", "a:b", ""})
+		r, err := s.Write(t.Context(), "t", tuplestore.Write{Ops: []tuplestore.Op{{Tuple: stored}, {Tuple: tuplestore.Presence(stored.Object)}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sn := s.Snapshot("t", r.Revision)
+		object, subject := tuplestore.Object{Type: "doc:a", ID: "b"}, tuplestore.Object{Type: "user:a", ID: "b"}
+		other, third := stored, stored
+		other.Object, third.Subject = object, tuplestore.Subject{Type: subject.Type, ID: subject.ID}
+		found, err := sn.Find(t.Context(), tuplestore.Lookup{
+			Tuples: []tuplestore.Tuple{other, third, tuplestore.Presence(object)}, All: []tuplestore.Node{other.Node()}, Naming: []tuplestore.Object{subject},
+		})
+		if err != nil || len(found) > 0 {
+			t.Errorf("found %v, %v", found, err)
+		}
+		for _, f := range []tuplestore.Filter{
+			{ObjectType: "doc:a"}, {ObjectType: "doc:a", ObjectID: "b"}, {SubjectType: "user:a"}, {SubjectType: "user:a", SubjectID: "b"},
+			{ObjectType: "doc:a", Presence: tuplestore.OnlyPresence, Newest: true},
+		} {
+			list, err := sn.List(t.Context(), f, nil, 10)
+			if err != nil || len(list) > 0 {
+				t.Errorf("%+v lists %v, %v", f, list, err)
+			}
+			if _, err := s.Write(t.Context(), "t", tuplestore.Write{Ops: []tuplestore.Op{{Kind: tuplestore.DeleteMatching, Match: f}}}); err != nil {
+				t.Error(err)
+			}
+		}
+		if list, err := sn.List(t.Context(), tuplestore.Filter{Presence: tuplestore.WithPresence}, nil, 10); err != nil || len(list) != 2 {
+			t.Errorf("%v, %v, want both tuples", list, err)
+		}
+		if head, err := s.Head(t.Context(), "t"); err != nil || head.Revision != r.Revision {
+			t.Errorf("something was deleted: %+v, %v", head, err)
+		}
+	})
+}
+
 func TestWritesThatAreNotTextAreRefused(t *testing.T) {
 	onEach(t, func(t *testing.T, url string) {
 		s := open(t, Config{DB: openDB(t, url)})

@@ -40,6 +40,15 @@ func TestTenantNumbers(t *testing.T) {
 				t.Errorf("the migration has %d, want %d", head, want)
 			}
 		}
+		exec(t, db, `UPDATE tenant_heads SET tenant_number = 0`)
+		var b sqldb.Batch
+		BeginTenantEpoch(&b, "tënant")
+		if err := db.Tx(t.Context(), func(tx *sqldb.Tx) error { return tx.Send(t.Context(), &b) }); err != nil {
+			t.Fatal(err)
+		}
+		if head, _ := numbers(); head != want {
+			t.Errorf("an imported tenant has %d, want %d", head, want)
+		}
 		exec(t, db, `UPDATE tenant_heads SET tenant_number = $1`, sqldb.TenantNumber("other"))
 		if _, err := s.Write(t.Context(), "other", tuplestore.Write{Ops: []tuplestore.Op{creation("1", "ann")}}); !errors.Is(err, errNoHead) {
 			t.Errorf("a tenant has the number of another one: %v", err)

@@ -69,7 +69,7 @@ func (s *Store) page(tenant string, f tuplestore.Filter, after *tuplestore.Recor
 	default:
 		match.WriteString("TRUE")
 	}
-	given := partsOf(f)
+	given := requirements(f)
 	prefix := 0
 	for prefix < len(places)-1 && given[places[prefix]].value != "" {
 		prefix++

@@ -190,11 +190,11 @@ func (sn *snapshot) touched(l tuplestore.Lookup) (string, *statement, error) {
 
 // nodeKey is a node in the columns of a tuple, of which it fills two.
 func nodeKey(n tuplestore.Node) keyParts {
-	return keyParts{named(n.Object.Type, n.Object.ID), n.Relation}
+	return keyParts{named(n.Object), n.Relation}
 }
 
 // subjectKey is an object in the column of a tuple's subject.
-func subjectKey(o tuplestore.Object) keyParts { return keyParts{2: named(o.Type, o.ID)} }
+func subjectKey(o tuplestore.Object) keyParts { return keyParts{2: named(o)} }
 
 // List implements [tuplestore.Snapshot].
 func (sn *snapshot) List(ctx context.Context, f tuplestore.Filter, after *tuplestore.Record, limit int) ([]tuplestore.Record, error) {
@@ -261,7 +261,7 @@ func order(f tuplestore.Filter, at *tuplestore.Record) (columns []string, values
 	if f.BySubject() {
 		places = bySubject
 	}
-	parts, fixed := key(at.Tuple), partsOf(f)
+	parts, fixed := key(at.Tuple), requirements(f)
 	for _, i := range places {
 		if fixed[i].value == "" {
 			columns, values = append(columns, keyColumns[i]), append(values, parts[i])

@@ -21,10 +21,15 @@ type statement struct {
 	err     error  // the first one
 }
 
-// statement returns a statement about the tuples of a tenant, with the arguments that come first. The
-// number of the tenant follows them.
+// statement is aboutTuples for the database of the store.
 func (s *Store) statement(tenant string, args ...any) *statement {
-	st := &statement{dialect: s.DB.Dialect(), args: args}
+	return aboutTuples(s.DB.Dialect(), tenant, args...)
+}
+
+// aboutTuples returns a statement about the tuples of a tenant, with the arguments that come first. The
+// number of the tenant follows them.
+func aboutTuples(dialect sqldb.Dialect, tenant string, args ...any) *statement {
+	st := &statement{dialect: dialect, args: args}
 	st.number = st.arg(sqldb.TenantNumber(tenant))
 	return st
 }
@@ -379,7 +384,7 @@ type lowerBound struct{ column, text string }
 // that another condition sets, if any.
 func (s *statement) where(f tuplestore.Filter, bound lowerBound) string {
 	var b strings.Builder
-	for i, part := range partsOf(f) {
+	for i, part := range requirements(f) {
 		if i == 0 && f.Newest {
 			fmt.Fprintf(&b, " AND %s = %s", s.typeOf("t.object"), s.arg(f.ObjectType))
 		} else if !part.any() {
@@ -469,13 +474,13 @@ type required struct{ value, typ, id string }
 
 func (r required) any() bool { return r == required{} }
 
-// partsOf returns what f requires of the columns of a tuple.
-func partsOf(f tuplestore.Filter) [len(keyColumns)]required {
+// requirements returns what f requires of the columns of a tuple.
+func requirements(f tuplestore.Filter) [len(keyColumns)]required {
 	of := func(typ, id string) required {
-		if typ == "" || id == "" {
+		if typ == "" || id == "" && !strings.Contains(typ, ":") {
 			return required{typ: typ, id: id}
 		}
-		return required{value: named(typ, id)}
+		return required{value: named(tuplestore.Object{Type: typ, ID: id})}
 	}
 	return [...]required{of(f.ObjectType, f.ObjectID), {value: f.Relation}, of(f.SubjectType, f.SubjectID), {value: f.SubjectRelation}}
 }

@@ -113,7 +113,7 @@ func (sn *snapshot) whole(l tuplestore.Lookup, objects []tuplestore.Object) (str
 }
 
 // objectKey is an object in the columns of a tuple, of which it fills one.
-func objectKey(o tuplestore.Object) keyParts { return keyParts{named(o.Type, o.ID)} }
+func objectKey(o tuplestore.Object) keyParts { return keyParts{named(o)} }
 
 // numbers returns a column with the numbers of rows.
 func numbers(n int) column {
