@@ -147,7 +147,10 @@ func TestTypesWithColonsNameNothing(t *testing.T) {
 			t.Errorf("found %v, %v", found, err)
 		}
 		for _, f := range []tuplestore.Filter{
-			{ObjectType: "doc:a"}, {ObjectType: "doc:a", ObjectID: "b"}, {SubjectType: "user:a"}, {SubjectType: "user:a", SubjectID: "b"},
+			{ObjectType: "doc:a"},
+			{ObjectType: "doc:a", ObjectID: "b"},
+			{SubjectType: "user:a"},
+			{SubjectType: "user:a", SubjectID: "b"},
 			{ObjectType: "doc:a", Presence: tuplestore.OnlyPresence, Newest: true},
 		} {
 			list, err := sn.List(t.Context(), f, nil, 10)
