@@ -5,6 +5,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -191,6 +192,8 @@ type session struct {
 
 	statements map[string]string // by name: what was prepared
 	portals    map[string]string // by name: the statement that was bound
+	executed   []string          // by the batch
+	status     atomic.Int32      // the status of the transaction in the last answer; 'I' outside
 
 	writing sync.Mutex   // of toClient, by both directions
 	toWrite io.Writer    // the client, perhaps in pieces
@@ -219,6 +222,7 @@ func (f *Faulty) serve(client net.Conn) {
 		line: f, client: client, server: server, fromClient: pgproto3.NewBackend(client, client),
 		toServer: pgproto3.NewFrontend(server, server), statements: map[string]string{}, portals: map[string]string{}, toWrite: client,
 	}
+	s.status.Store('I')
 	s.answer.Store(func(pgproto3.BackendMessage) verdict { return pass })
 	startup, err := s.fromClient.ReceiveStartupMessage()
 	if err != nil {
@@ -242,14 +246,13 @@ func (f *Faulty) serve(client net.Conn) {
 // requests forwards the messages of the client, a batch at a time.
 func (s *session) requests() {
 	var batch []byte
-	commits := false
 	for {
 		message, err := s.fromClient.Receive()
 		if err != nil {
 			_ = s.server.Close()
 			return
 		}
-		commits = s.follow(message) || commits
+		s.follow(message)
 		if batch, err = message.Encode(batch); err != nil {
 			return
 		}
@@ -258,32 +261,42 @@ func (s *session) requests() {
 		default:
 			continue
 		}
-		if !s.deliver(batch, commits) {
+		if !s.deliver(batch, s.commits()) {
 			return
 		}
-		batch, commits = batch[:0], false
+		batch, s.executed = batch[:0], s.executed[:0]
 	}
 }
 
-// follow tracks prepared statements and reports whether a message commits.
-func (s *session) follow(message pgproto3.FrontendMessage) bool {
+// follow tracks which statements are prepared, and executed by the batch.
+func (s *session) follow(message pgproto3.FrontendMessage) {
 	switch m := message.(type) {
 	case *pgproto3.Parse:
 		s.statements[m.Name] = m.Query
 	case *pgproto3.Bind:
 		s.portals[m.DestinationPortal] = s.statements[m.PreparedStatement]
 	case *pgproto3.Execute:
-		return isCommit(s.portals[m.Portal])
+		s.executed = append(s.executed, normalized(s.portals[m.Portal]))
 	case *pgproto3.Query:
-		return isCommit(m.String)
+		s.executed = append(s.executed, normalized(m.String))
 	}
-	return false
+}
+
+func normalized(sql string) string { return strings.ToLower(strings.TrimSpace(sql)) }
+
+// commits reports whether the batch commits: by a statement, or because it writes without BEGIN.
+func (s *session) commits() bool {
+	if slices.ContainsFunc(s.executed, isCommit) {
+		return true
+	}
+	return s.status.Load() == 'I' && len(s.executed) > 0 && !strings.HasPrefix(s.executed[0], "begin") && slices.ContainsFunc(s.executed, func(sql string) bool {
+		return strings.HasPrefix(sql, "insert") || strings.HasPrefix(sql, "update") || strings.HasPrefix(sql, "delete")
+	})
 }
 
 // isCommit reports whether a statement commits, by itself or, on CockroachDB, by releasing
 // the savepoint of retries.
 func isCommit(sql string) bool {
-	sql = strings.ToLower(strings.TrimSpace(sql))
 	return strings.HasPrefix(sql, "commit") || sql == "release savepoint cockroach_restart"
 }
 
@@ -321,7 +334,7 @@ func (s *session) deliver(batch []byte, commits bool) bool {
 			return swallow
 		})
 	case CommitUnknown:
-		committed := false
+		committed, failed := false, false
 		s.answer.Store(func(m pgproto3.BackendMessage) verdict {
 			switch m := m.(type) {
 			case *pgproto3.CommandComplete:
@@ -329,7 +342,12 @@ func (s *session) deliver(batch []byte, commits bool) bool {
 				if committed = tag == "COMMIT" || tag == "RELEASE"; committed {
 					s.refuse("ERROR", "40003", 0)
 				}
+			case *pgproto3.ErrorResponse:
+				failed = true
 			case *pgproto3.ReadyForQuery:
+				if !committed && !failed { // a transaction without COMMIT
+					s.refuse("ERROR", "40003", 0)
+				}
 				s.answer.Store(func(pgproto3.BackendMessage) verdict { return pass })
 				return pass
 			}
@@ -381,6 +399,9 @@ func (s *session) answers() {
 		message, err := s.toServer.Receive()
 		if err != nil {
 			return
+		}
+		if ready, ok := message.(*pgproto3.ReadyForQuery); ok {
+			s.status.Store(int32(ready.TxStatus))
 		}
 		switch s.answer.Load().(func(pgproto3.BackendMessage) verdict)(message) {
 		case hangUp:

@@ -31,7 +31,7 @@ func openPostgres(ctx context.Context, cfg Config, st *stats) (backend, error) {
 	if cfg.ReadOnly {
 		pc.ConnConfig.RuntimeParams["default_transaction_read_only"] = "on"
 	}
-	pc.AfterConnect = fixPlans
+	pc.AfterConnect = configure
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
 		return nil, err
@@ -47,15 +47,15 @@ func openPostgres(ctx context.Context, cfg Config, st *stats) (backend, error) {
 	return pg, nil
 }
 
-// fixPlans makes PostgreSQL plan each prepared statement once per connection, for any
-// arguments, and by index. By default it plans for the current size of a table, which is zero
-// on a new installation, until statistics are next gathered; or it plans for the arguments of
-// each execution, which takes longer than the execution.
-func fixPlans(ctx context.Context, conn *pgx.Conn) error {
+// configure sets the isolation of transactions without BEGIN, and makes PostgreSQL plan each
+// prepared statement once per connection, for any arguments, and by index. By default it plans for
+// the current size of a table, which is zero on a new installation, until statistics are next
+// gathered; or it plans for the arguments of each execution, which takes longer than the execution.
+func configure(ctx context.Context, conn *pgx.Conn) error {
 	if conn.PgConn().ParameterStatus("crdb_version") != "" {
 		return nil
 	}
-	_, err := conn.Exec(ctx, `SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET jit = off`, pgx.QueryExecModeSimpleProtocol)
+	_, err := conn.Exec(ctx, `SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET jit = off; SET default_transaction_isolation = 'read committed'`, pgx.QueryExecModeSimpleProtocol)
 	return err
 }
 
@@ -196,9 +196,10 @@ func (q pgQuerier) sendBetween(ctx context.Context, before string, b *Batch, aft
 // pgPipeline holds its connection until it ends.
 type pgPipeline struct {
 	pgQuerier
-	conn  *pgxpool.Conn // nil after the end
-	begin string        // the statement that travels with COMMIT; empty: it was sent
-	st    *stats
+	conn     *pgxpool.Conn // nil after the end
+	begin    string        // the statement that travels with COMMIT; empty: it was sent
+	implicit bool          // no BEGIN and no COMMIT are sent
+	st       *stats
 }
 
 const beginReadCommitted = "BEGIN ISOLATION LEVEL READ COMMITTED"
@@ -213,7 +214,11 @@ func (pg *postgres) pipeline(ctx context.Context, first *Batch) (pipeline, error
 	}
 	p := &pgPipeline{pgQuerier: pgQuerier{conn}, conn: conn, st: pg.st}
 	if first == nil {
-		p.begin = beginReadCommitted
+		// PostgreSQL runs statements that are sent together, up to a Sync, in one transaction, which
+		// commits at the Sync ("Pipelining" in its description of the protocol).
+		if p.implicit = !pg.cockroach; !p.implicit {
+			p.begin = beginReadCommitted
+		}
 		return p, nil
 	}
 	if _, err := p.sendBetween(ctx, beginReadCommitted, first, ""); err != nil {
@@ -224,6 +229,13 @@ func (pg *postgres) pipeline(ctx context.Context, first *Batch) (pipeline, error
 }
 
 func (p *pgPipeline) commit(ctx context.Context, last *Batch) error {
+	if p.implicit {
+		defer p.release()
+		if err := p.send(ctx, last); err != nil {
+			return commitError(err)
+		}
+		return nil
+	}
 	tag, err := p.sendBetween(ctx, p.begin, last, "COMMIT")
 	if err != nil {
 		p.rollback()
@@ -244,7 +256,7 @@ func (p *pgPipeline) rollback() {
 	if p.conn == nil {
 		return
 	}
-	if !p.conn.Conn().IsClosed() {
+	if !p.implicit && !p.conn.Conn().IsClosed() {
 		ctx, cancel := context.WithTimeout(context.Background(), rollbackTimeout)
 		defer cancel()
 		// If this fails the transaction is still open, and the pool closes the

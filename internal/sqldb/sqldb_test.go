@@ -338,6 +338,45 @@ func TestReadCommitted(t *testing.T) {
 	})
 }
 
+// On PostgreSQL, a transaction that travels in one batch has no BEGIN and no COMMIT. It is one nevertheless:
+// an error at its end undoes it, and its isolation is not the default of the database.
+func TestTransactionInOneBatch(t *testing.T) {
+	url := pgtest.URL(t)
+	exec(t, open(t, url), `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_isolation = serializable', current_database()); END $$`)
+	db := open(t, url)
+	ctx := t.Context()
+	accounts(t, db)
+	exec(t, db, `
+		CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'refused at the end' USING ERRCODE = '23514'; END $$;
+		CREATE CONSTRAINT TRIGGER refuse AFTER UPDATE ON accounts DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse()`)
+	none := func(*Batch) {}
+	err := db.ReadCommitted(ctx, none, func(b *Batch) {
+		b.Queue(`INSERT INTO accounts (name, balance) VALUES ('a', 1)`, nil, nil)
+		b.Queue(`UPDATE accounts SET balance = 2`, nil, nil)
+	})
+	var ambiguous *AmbiguousCommitError
+	if err == nil || errors.As(err, &ambiguous) || !strings.Contains(err.Error(), "refused at the end") {
+		t.Errorf("a trigger at the end: %v", err)
+	}
+	var n int
+	if err := db.QueryRow(ctx, `SELECT COUNT(*) FROM accounts`).Scan(&n); err != nil || n != 0 {
+		t.Errorf("%d rows, %v", n, err)
+	}
+
+	isolation := ""
+	err = db.ReadCommitted(ctx, none, func(b *Batch) {
+		b.Queue(`SELECT current_setting('transaction_isolation')`, nil, func(rows *Rows) error {
+			if rows.Next() {
+				return rows.Scan(&isolation)
+			}
+			return nil
+		})
+	})
+	if err != nil || isolation != "read committed" {
+		t.Errorf("isolation %q, %v", isolation, err)
+	}
+}
+
 // A transaction that the database rolled back because of others is run again, with batches that
 // are made again.
 func TestReadCommittedRetries(t *testing.T) {
