@@ -318,10 +318,10 @@ type Write struct {
 	// the order of the writes and may come before the rows of the tuples. On a store
 	// without SQL it is not called.
 	Attach func(r Result, b *Batch)
-	// Event returns the text of the event of this write for package eventlog, or nothing. It is
-	// stored in the row of the commit, so that it costs no statement. Event is called before
-	// Attach, only for a write that takes a revision, and may run more than once. On a store
-	// without SQL it is not called.
+	// Event returns the text of the event of this write for package eventlog, or nothing. No other
+	// write may have the same text. It is stored in the row of the commit, so that it costs no
+	// statement. Event is called before Attach, only for a write that takes a revision, and may run
+	// more than once. On a store without SQL it is not called.
 	Event func(r Result) string
 }
 

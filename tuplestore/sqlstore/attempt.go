@@ -23,12 +23,14 @@ type attempt struct {
 	from     *tip               // the state that the head is moved from; nil: the head is locked
 	existing []tuplestore.Fact  // for the view, as it is read
 	receipts map[string]receipt // by their IDs
-	ownID    string             // the ID of the receipt for all writes without a commit ID; empty: there is none
+	mark     *mark              // of this attempt; nil: no write without a commit ID changes anything
+	found    map[*mark]bool     // marks of earlier attempts that were committed
 	holders  []Holder
 	notHeld  []readlease.NodeID // the holders that no longer held the tenant
 
 	commitEvents int64 // how many commits have an event before the group
 	committedAt  int64 // the time of the newest commit, in µs
+	now          int64 // when the group is decided, in µs
 
 	view    *apply.View
 	effects effects
@@ -83,7 +85,7 @@ func (s *Store) newAttempt(ctx context.Context, tenant string, group []*request)
 	})
 	span.Int("stonetown.writes", len(group))
 	ctx, cancel := context.WithTimeout(ctx, s.CommitTimeout)
-	return &attempt{store: s, ctx: ctx, tenant: tenant, group: group, receipts: make(map[string]receipt)}, func(err error) {
+	return &attempt{store: s, ctx: ctx, tenant: tenant, group: group, receipts: make(map[string]receipt), found: make(map[*mark]bool)}, func(err error) {
 		cancel()
 		span.End(err)
 	}
@@ -140,10 +142,10 @@ func (a *attempt) commit(told *revocations) error {
 		a.last.Queue(`DELETE FROM tenant_leases WHERE tenant_id = $1 AND node_id = $2`, []any{a.tenant, string(node)}, nil)
 	}
 	if err := a.tx.Commit(a.ctx, a.last); err != nil {
-		if a.ownID != "" && asAmbiguous(err) {
+		if a.mark != nil && asAmbiguous(err) {
 			for i, r := range a.group {
 				if r.write.CommitID == "" {
-					r.sent = append(r.sent, sent{a.ownID, a.outcomes[i]})
+					r.sent = append(r.sent, sent{a.mark, a.outcomes[i]})
 				}
 			}
 		}

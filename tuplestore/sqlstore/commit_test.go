@@ -384,12 +384,32 @@ func TestLostCommits(t *testing.T) {
 					}
 				})
 			})
+			t.Run("Event", func(t *testing.T) {
+				db := testLostCommits(t, func(b *breaker, what string, w *tuplestore.Write) {
+					w.Attach = func(_ tuplestore.Result, batch *sqldb.Batch) {
+						batch.Queue(`INSERT INTO rows_of_writes VALUES ($1)`, []any{what}, nil)
+					}
+					broken := false
+					w.Event = func(tuplestore.Result) string {
+						if !broken {
+							broken = true
+							b.mode.Store(mode)
+						}
+						return "event of " + what
+					}
+				})
+				// The first write has no event, the second a commit ID, and one takes no revision.
+				var receipts int
+				if err := db.QueryRow(t.Context(), `SELECT count(*) FROM tenant_receipts`).Scan(&receipts); err != nil || receipts != 3 {
+					t.Errorf("%d receipts, error %v; want 3", receipts, err)
+				}
+			})
 		})
 	}
 }
 
 // testLostCommits adds a row to every write by join, which also breaks the connection once.
-func testLostCommits(t *testing.T, join func(b *breaker, what string, w *tuplestore.Write)) {
+func testLostCommits(t *testing.T, join func(b *breaker, what string, w *tuplestore.Write)) *sqldb.DB {
 	b := newBreaker(t, pgtest.URL(t))
 	db := openDB(t, b.url)
 	s := open(t, Config{DB: db})
@@ -433,6 +453,7 @@ func testLostCommits(t *testing.T, join func(b *breaker, what string, w *tuplest
 	if err != nil || len(commits) != 5 {
 		t.Errorf("%d commits, error %v; want 5", len(commits), err)
 	}
+	return db
 }
 
 // awaitQueued returns when a number of writes of tenant t are queued behind the one that commits.

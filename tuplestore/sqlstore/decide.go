@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"bytes"
-	"crypto/rand"
 
 	"stonetown/tuplestore"
 )
@@ -11,6 +10,7 @@ import (
 // transaction.
 func (a *attempt) decide() error {
 	a.outcomes = make([]outcome, len(a.group))
+	a.now = a.store.Clock().UnixMicro()
 	changed := false // by a write without a commit ID
 	for i, r := range a.group {
 		o, writes, err := a.decideOne(r)
@@ -21,10 +21,7 @@ func (a *attempt) decide() error {
 		changed = changed || writes && r.write.CommitID == ""
 	}
 	if changed && !a.store.onlyWriter() { // only with a server can the outcome of a commit be unknown
-		a.ownID = rand.Text()
-		a.effects.receipts = append(a.effects.receipts, receiptRow{
-			commitID: a.ownID, hash: []byte{}, rev: a.view.Head().Revision, micros: a.store.Clock().UnixMicro(),
-		})
+		a.mark = a.effects.mark(a.view.Head().Revision, a.now)
 	}
 	return nil
 }
@@ -47,13 +44,12 @@ func (a *attempt) decideOne(r *request) (_ outcome, writes bool, err error) {
 		return outcome{}, false, &alsoError{r, err}
 	}
 	result := a.view.Accept(effect)
-	now := a.store.Clock().UnixMicro()
 	if effect.TakesRevision() {
 		event, err := r.runEvent(result)
 		if err != nil {
 			return outcome{}, false, &alsoError{r, err}
 		}
-		a.committedAt = max(a.committedAt, now)
+		a.committedAt = max(a.committedAt, a.now)
 		if err := a.effects.commit(result.Revision, a.committedAt, r.write, effect, event); err != nil {
 			return outcome{}, false, err
 		}
@@ -65,7 +61,7 @@ func (a *attempt) decideOne(r *request) (_ outcome, writes bool, err error) {
 	writes = effect.TakesRevision() || r.write.Also != nil || a.effects.attached.Len() > attached
 	if r.write.CommitID != "" {
 		a.receipts[r.write.CommitID] = receipt{r.hash, result}
-		a.effects.receipt(r, result, now)
+		a.effects.receipt(r, result, a.now)
 	}
 	if r.write.Also != nil {
 		a.effects.others = true
@@ -76,7 +72,7 @@ func (a *attempt) decideOne(r *request) (_ outcome, writes bool, err error) {
 // earlier returns the outcome of a write that an earlier transaction decided and committed.
 func (a *attempt) earlier(r *request) (outcome, bool) {
 	for _, s := range r.sent {
-		if _, ok := a.receipts[s.receipt]; ok {
+		if a.found[s.mark] {
 			if s.outcome.err != nil {
 				a.end(r)
 			}

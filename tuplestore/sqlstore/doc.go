@@ -53,8 +53,9 @@
 //
 // A connection can break after COMMIT was sent. The group is then run again until the
 // outcome is known: the lock on the head waits for the transaction that may be in progress,
-// and the receipts, which commit together with the writes, show what was applied. Writes without
-// a commit ID have one receipt for all of them in a transaction; their outcomes are in memory.
+// and rows that commit together with the writes show what was applied: the receipts and, for
+// writes without a commit ID, whose outcomes are in memory, the first event of the transaction. If it
+// has none, it has one receipt for all of them.
 // No write is repeated without this check. A transaction of one round trip may even begin later;
 // then it finds another head than the one it requires, and fails.
 //

@@ -163,8 +163,8 @@ func (e *effects) batch(dialect sqldb.Dialect, tenant string, commitEvents int64
 		}
 		insert(b, dialect, tenant, "tenant_commits", []column{
 			{name: "rev", ints: revs},
-			{name: "actor", texts: actors},
-			{name: "committed_at", ints: times},
+			{name: "actor", texts: actors, alike: true},
+			{name: "committed_at", ints: times, alike: true},
 			{name: "changes", texts: changes},
 			{name: "event", texts: events},
 			{name: "commit_events", ints: counts},
@@ -235,12 +235,12 @@ func columnsOf(created []version) []column {
 		revs[i], at[i], by[i] = int64(b.origin.rev), b.origin.micros, b.origin.actor
 	}
 	return []column{
-		{name: qualifierColumns[0], texts: conditions},
-		{name: qualifierColumns[1], texts: contexts},
-		{name: qualifierColumns[2], ints: expiries},
+		{name: qualifierColumns[0], texts: conditions, alike: true},
+		{name: qualifierColumns[1], texts: contexts, alike: true},
+		{name: qualifierColumns[2], ints: expiries, alike: true},
 		{name: originColumns[0], ints: revs},
-		{name: originColumns[1], ints: at},
-		{name: originColumns[2], texts: by},
+		{name: originColumns[1], ints: at, alike: true},
+		{name: originColumns[2], texts: by, alike: true},
 	}
 }
 

@@ -109,8 +109,9 @@ func (a *attempt) read(b *sqldb.Batch, needs apply.Needs) error {
 			ids = append(ids, r.write.CommitID)
 		}
 		for _, s := range r.sent {
-			if !slices.Contains(ids, s.receipt) {
-				ids = append(ids, s.receipt)
+			if _, asked := a.found[s.mark]; !asked {
+				a.found[s.mark] = false
+				s.mark.find(b, a.tenant, func() { a.found[s.mark] = true })
 			}
 		}
 	}

@@ -46,6 +46,7 @@ type column struct {
 	texts []string // one of these
 	ints  []int64
 	bytes [][]byte // only of rows to insert
+	alike bool     // usually, the rows of a group of writes have one value
 }
 
 func (c column) len() int { return max(len(c.texts), len(c.ints), len(c.bytes)) }
@@ -126,17 +127,20 @@ func (s *statement) rows(columns ...column) string {
 // columns of a tuple have one value. On SQLite, to parse them takes longer than to look the rows up;
 // on PostgreSQL, each is an array to unnest.
 func (s *statement) factored(columns []column) (differ []column, same []string) {
-	from := manyRows
-	if s.dialect == sqldb.SQLite {
-		from = fewRows
-	}
-	if columns[0].len() < from {
+	differs := func(c column) bool { return !c.isConstant() }
+	switch n := columns[0].len(); {
+	case s.dialect == sqldb.SQLite && n < fewRows:
 		return columns, nil
+	case s.dialect != sqldb.SQLite && n < manyRows:
+		if slices.ContainsFunc(columns, func(c column) bool { return c.alike && differs(c) }) {
+			return columns, nil
+		}
+		differs = func(c column) bool { return !c.alike }
 	}
-	anyDiffers := slices.ContainsFunc(columns, func(c column) bool { return !c.isConstant() })
+	anyDiffers := slices.ContainsFunc(columns, differs)
 	for i, c := range columns {
 		switch {
-		case !c.isConstant() || !anyDiffers && i == 0:
+		case differs(c) || !anyDiffers && i == 0:
 			differ = append(differ, c)
 		case s.dialect == sqldb.SQLite:
 			same = append(same, fmt.Sprintf("%s AS %s", s.arg(c.value(0)), c.name))
@@ -149,7 +153,8 @@ func (s *statement) factored(columns []column) (differ []column, same []string) 
 
 // fewRows and manyRows are the numbers of rows, on SQLite and on a server, from which a column with
 // one value in all of them is one argument. A server prepares a statement for each set of such
-// columns, so it needs more rows to be worth it.
+// columns, so it needs more rows to be worth it; with fewer, the columns that are usually alike are
+// arguments if all of them can be.
 const fewRows, manyRows = 8, 50
 
 // bind adds the arguments of rows.

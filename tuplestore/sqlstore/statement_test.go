@@ -5,7 +5,50 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"stonetown/internal/pgtest"
 )
+
+// If there are few rows, a server gets the columns that are usually alike as values if all of them are
+// alike, and as arrays otherwise, so that it prepares two statements at most.
+func TestFewRowsAreRead(t *testing.T) {
+	db := openDB(t, pgtest.URL(t))
+	for i, c := range []struct {
+		actors []string
+		times  []int64
+		arrays int
+	}{
+		{[]string{"ann", "ann", "ann"}, []int64{5, 5, 5}, 1},
+		{[]string{"ann", "bob", "ann"}, []int64{5, 5, 5}, 3},
+		{[]string{"ann", "ann", "ann"}, []int64{5, 5, 6}, 3},
+	} {
+		s := &statement{dialect: db.Dialect()}
+		from := s.rows(column{name: "a", texts: []string{"x", "x", "x"}}, column{name: "b", texts: c.actors, alike: true}, column{name: "c", ints: c.times, alike: true})
+		rows, err := db.Query(t.Context(), "SELECT k.a, k.b, k.c FROM "+from, s.args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for row := range 3 {
+			var a, b string
+			var at int64
+			if !rows.Next() || rows.Scan(&a, &b, &at) != nil || a != "x" || b != c.actors[row] || at != c.times[row] {
+				t.Errorf("case %d, row %d: %q %q %d, %v", i, row, a, b, at, rows.Err())
+			}
+		}
+		if err := rows.Close(); err != nil {
+			t.Fatal(err)
+		}
+		arrays := 0
+		for _, arg := range s.args {
+			if reflect.TypeOf(arg).Kind() == reflect.Slice {
+				arrays++
+			}
+		}
+		if arrays != c.arrays {
+			t.Errorf("case %d: %d arrays, want %d", i, arrays, c.arrays)
+		}
+	}
+}
 
 // Columns with one value in all rows are sent in another way if there are many rows.
 func TestRowsAreRead(t *testing.T) {

@@ -20,9 +20,9 @@ type request struct {
 }
 
 // sent is the outcome of a write without a commit ID in an attempt that may have been committed: it
-// was if its receipt exists.
+// was if its mark exists.
 type sent struct {
-	receipt string // its ID
+	mark    *mark
 	outcome outcome
 }
 
