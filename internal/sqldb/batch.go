@@ -68,8 +68,8 @@ type Pipeline struct {
 	db *DB
 }
 
-// Pipeline begins a transaction; BEGIN travels with the statements of first. If first is nil, it
-// travels with those of Commit, which must be the only ones.
+// Pipeline begins a transaction; BEGIN travels with the statements of first. If first is nil, those
+// of Commit must be the only ones, and BEGIN travels with them, or is not needed.
 // It is never retried: see [IsRetryable] for errors that invite the caller to.
 func (db *DB) Pipeline(ctx context.Context, first *Batch) (*Pipeline, error) {
 	var notices []notice

@@ -28,9 +28,7 @@ type openFGA struct {
 }
 
 func dialOpenFGA(ctx context.Context, url string) (*openFGA, error) {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConnsPerHost = 16
-	f := &openFGA{base: url, client: &http.Client{Transport: transport}}
+	f := &openFGA{base: url, client: bench.NewClient(16)}
 	var store struct {
 		ID string `json:"id"`
 	}
