@@ -385,31 +385,28 @@ func TestLostCommits(t *testing.T) {
 				})
 			})
 			t.Run("Event", func(t *testing.T) {
-				db := testLostCommits(t, func(b *breaker, what string, w *tuplestore.Write) {
+				testLostCommits(t, func(b *breaker, what string, w *tuplestore.Write) {
 					w.Attach = func(_ tuplestore.Result, batch *sqldb.Batch) {
 						batch.Queue(`INSERT INTO rows_of_writes VALUES ($1)`, []any{what}, nil)
 					}
-					broken := false
+					attempts := 0
 					w.Event = func(tuplestore.Result) string {
-						if !broken {
-							broken = true
+						switch attempts++; attempts {
+						case 1:
 							b.mode.Store(mode)
+						case 2:
+							b.mode.Store(loseAnswer)
 						}
 						return "event of " + what
 					}
 				})
-				// The first write has no event, the second a commit ID, and one takes no revision.
-				var receipts int
-				if err := db.QueryRow(t.Context(), `SELECT count(*) FROM tenant_receipts`).Scan(&receipts); err != nil || receipts != 3 {
-					t.Errorf("%d receipts, error %v; want 3", receipts, err)
-				}
 			})
 		})
 	}
 }
 
 // testLostCommits adds a row to every write by join, which also breaks the connection once.
-func testLostCommits(t *testing.T, join func(b *breaker, what string, w *tuplestore.Write)) *sqldb.DB {
+func testLostCommits(t *testing.T, join func(b *breaker, what string, w *tuplestore.Write)) {
 	b := newBreaker(t, pgtest.URL(t))
 	db := openDB(t, b.url)
 	s := open(t, Config{DB: db})
@@ -453,7 +450,63 @@ func testLostCommits(t *testing.T, join func(b *breaker, what string, w *tuplest
 	if err != nil || len(commits) != 5 {
 		t.Errorf("%d commits, error %v; want 5", len(commits), err)
 	}
-	return db
+}
+
+// The first event of a transaction shows that it was committed; without one, and after an attempt with
+// an unknown outcome, a receipt does. Later attempts have the same event, so their receipts decide.
+func TestMarks(t *testing.T) {
+	s := open(t, Config{DB: openDB(t, pgtest.URL(t))})
+	ctx := t.Context()
+	event := func(tuplestore.Result) string { return "the event" }
+	receipts := func() (n int) {
+		if err := s.DB.QueryRow(ctx, `SELECT count(*) FROM tenant_receipts`).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for want, w := range []tuplestore.Write{
+		{Ops: []tuplestore.Op{creation("1", "ann")}, Event: event},
+		{Ops: []tuplestore.Op{creation("2", "ann")}},
+	} {
+		if _, err := s.Write(ctx, "t", w); err != nil {
+			t.Fatal(err)
+		}
+		if n := receipts(); n != want {
+			t.Errorf("%d receipts after write %d", n, want)
+		}
+	}
+
+	stored := ""
+	if err := s.DB.QueryRow(ctx, `SELECT commit_id FROM tenant_receipts`).Scan(&stored); err != nil {
+		t.Fatal(err)
+	}
+	at := func(rev tuplestore.Revision) outcome { return outcome{result: tuplestore.Result{Revision: rev}} }
+	for _, c := range []struct {
+		name string
+		sent []sent
+		want tuplestore.Revision
+	}{
+		{"none", nil, 3},
+		{"an event", []sent{{&mark{rev: 1, event: "the event"}, at(10)}}, 10},
+		{"another event", []sent{{&mark{rev: 1, event: "another"}, at(10)}}, 3},
+		{"an event at another revision", []sent{{&mark{rev: 2, event: "the event"}, at(10)}}, 3},
+		{"a later receipt", []sent{{&mark{rev: 1, event: "the event"}, at(10)}, {&mark{receipt: stored}, at(20)}}, 20},
+		{"no later receipt", []sent{{&mark{rev: 1, event: "the event"}, at(10)}, {&mark{receipt: "missing"}, at(20)}}, 10},
+	} {
+		r := &request{ctx: ctx, write: tuplestore.Write{Ops: []tuplestore.Op{creation("3", "ann")}, Event: event}, sent: c.sent}
+		a, end := s.newAttempt(ctx, "t", []*request{r})
+		if err := a.begin(false); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.decide(); err != nil || a.outcomes[0].result.Revision != c.want {
+			t.Errorf("%s: %+v, %v, want revision %d", c.name, a.outcomes, err, c.want)
+		}
+		if applies := c.want == 3; applies != (a.mark != nil) || applies && (a.mark.receipt == "") != (c.sent == nil) {
+			t.Errorf("%s: the mark of this attempt is %+v", c.name, a.mark)
+		}
+		a.tx.Rollback()
+		end(nil)
+	}
 }
 
 // awaitQueued returns when a number of writes of tenant t are queued behind the one that commits.

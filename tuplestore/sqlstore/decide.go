@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"bytes"
+	"slices"
 
 	"stonetown/tuplestore"
 )
@@ -21,7 +22,8 @@ func (a *attempt) decide() error {
 		changed = changed || writes && r.write.CommitID == ""
 	}
 	if changed && !a.store.onlyWriter() { // only with a server can the outcome of a commit be unknown
-		a.mark = a.effects.mark(a.view.Head().Revision, a.now)
+		first := !slices.ContainsFunc(a.group, func(r *request) bool { return len(r.sent) > 0 })
+		a.mark = a.effects.mark(first, a.view.Head().Revision, a.now)
 	}
 	return nil
 }
@@ -71,7 +73,7 @@ func (a *attempt) decideOne(r *request) (_ outcome, writes bool, err error) {
 
 // earlier returns the outcome of a write that an earlier transaction decided and committed.
 func (a *attempt) earlier(r *request) (outcome, bool) {
-	for _, s := range r.sent {
+	for _, s := range slices.Backward(r.sent) {
 		if a.found[s.mark] {
 			if s.outcome.err != nil {
 				a.end(r)

@@ -55,7 +55,7 @@
 // outcome is known: the lock on the head waits for the transaction that may be in progress,
 // and rows that commit together with the writes show what was applied: the receipts and, for
 // writes without a commit ID, whose outcomes are in memory, the first event of the transaction. If it
-// has none, it has one receipt for all of them.
+// has none, or is not the first attempt, it has one receipt for all of them.
 // No write is repeated without this check. A transaction of one round trip may even begin later;
 // then it finds another head than the one it requires, and fails.
 //

@@ -2,25 +2,26 @@ package sqlstore
 
 import (
 	"crypto/rand"
+	"slices"
 
 	"stonetown/internal/sqldb"
 	"stonetown/tuplestore"
 )
 
-// mark is a row that only one attempt writes, which shows that it was committed: a commit with an
-// event, or a receipt.
+// mark is a row which shows that an attempt was committed: a commit with an event, or a receipt. A
+// receipt is written by one attempt only. A commit with the same event may be written by a later
+// attempt for the same writes; that has a receipt, which is looked at before.
 type mark struct {
 	rev     tuplestore.Revision // of the commit
 	event   string              // of the commit; empty: the mark is a receipt
 	receipt string              // its ID
 }
 
-// mark returns the mark of the effects, after it has added a receipt if no commit has an event.
-func (e *effects) mark(newest tuplestore.Revision, micros int64) *mark {
-	for i := range e.commits {
-		if c := &e.commits[i]; c.event != "" {
-			return &mark{rev: c.Revision, event: c.event}
-		}
+// mark returns the mark of the effects of the first attempt for some writes or of another one, after it
+// has added a receipt if it needs one.
+func (e *effects) mark(first bool, newest tuplestore.Revision, micros int64) *mark {
+	if i := slices.IndexFunc(e.commits, func(c commitRow) bool { return c.event != "" }); first && i >= 0 {
+		return &mark{rev: e.commits[i].Revision, event: e.commits[i].event}
 	}
 	m := &mark{receipt: rand.Text()}
 	e.receipts = append(e.receipts, receiptRow{commitID: m.receipt, hash: []byte{}, rev: newest, micros: micros})

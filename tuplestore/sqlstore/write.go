@@ -16,7 +16,7 @@ type request struct {
 	write   tuplestore.Write
 	hash    []byte       // of the contents; nil without a commit ID
 	outcome chan outcome // receives exactly one, without blocking
-	sent    []sent       // by commits whose answers were lost
+	sent    []sent       // by commits whose answers were lost, in order
 }
 
 // sent is the outcome of a write without a commit ID in an attempt that may have been committed: it
