@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -56,7 +57,8 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 			return res, nil
 		}
 		// A server closes connections that have been idle for long.
-		if !used || req.Context().Err() != nil || req.Body != nil && req.GetBody == nil {
+		closed := errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+		if !used || !closed || req.Body != nil && req.GetBody == nil {
 			return nil, err
 		}
 		if req.GetBody != nil {
