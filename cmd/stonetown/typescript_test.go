@@ -116,7 +116,9 @@ func startExample(ctx context.Context, t *testing.T, folder, base string) (addre
 	cmd := exec.CommandContext(ctx, "npm", "start")
 	cmd.Dir, cmd.Stderr, cmd.WaitDelay = folder, t.Output(), 5*time.Second
 	cmd.Env = append(os.Environ(), "BASE_URL="+base, "PORT=0", "NPM_CONFIG_PREFER_OFFLINE=true")
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // npm passes it on
+	// npm passes a signal to its shell, but not every shell passes it to the example.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
