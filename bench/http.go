@@ -35,7 +35,7 @@ type HTTP struct {
 // Dial gets a token by client credentials. connections is the number of connections that
 // are kept open.
 func Dial(ctx context.Context, baseURL, clientID, clientSecret string, connections int) (*HTTP, error) {
-	h := &HTTP{BaseURL: baseURL, client: NewClient(connections), defined: map[string]bool{}}
+	h := &HTTP{BaseURL: baseURL, client: newClient(connections), defined: map[string]bool{}}
 	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {clientID}, "client_secret": {clientSecret}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, baseURL+"/oauth2/token", strings.NewReader(form.Encode()))
 	if err != nil {
@@ -56,25 +56,20 @@ func Dial(ctx context.Context, baseURL, clientID, clientSecret string, connectio
 	return h, nil
 }
 
-// newClient returns a client for streams in both directions and for load that is not measured.
 func newClient(connections int) *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.Proxy = nil
 	dial := t.DialContext
 	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		return dial(ctx, network, loopback(address))
+		// RFC 6761 §6.3: names under localhost are this machine, but not every resolver
+		// implements it.
+		if host, port, err := net.SplitHostPort(address); err == nil && strings.HasSuffix(host, ".localhost") {
+			address = net.JoinHostPort("127.0.0.1", port)
+		}
+		return dial(ctx, network, address)
 	}
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = connections, connections
 	return &http.Client{Transport: t}
-}
-
-// loopback replaces names under localhost: they are this machine (RFC 6761 §6.3), but not every
-// resolver implements it.
-func loopback(address string) string {
-	if host, port, err := net.SplitHostPort(address); err == nil && strings.HasSuffix(host, ".localhost") {
-		return net.JoinHostPort("127.0.0.1", port)
-	}
-	return address
 }
 
 func (h *HTTP) Name() string { return "Stonetown" }
@@ -193,9 +188,7 @@ func (h *HTTP) Load(ctx context.Context, tuples iter.Seq[tuplestore.Tuple], prog
 		}
 		send.CloseWithError(lines.Flush())
 	}()
-	client := newClient(1)
-	defer client.CloseIdleConnections()
-	res, err := client.Do(req)
+	res, err := h.client.Do(req)
 	if err != nil {
 		return err
 	}

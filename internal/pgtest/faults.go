@@ -282,6 +282,7 @@ func (s *session) follow(message pgproto3.FrontendMessage) {
 	}
 }
 
+// normalized returns a statement in lower case, without space around it.
 func normalized(sql string) string { return strings.ToLower(strings.TrimSpace(sql)) }
 
 // commits reports whether the batch commits: by a statement, or because it writes without BEGIN.
@@ -294,7 +295,7 @@ func (s *session) commits() bool {
 	})
 }
 
-// isCommit reports whether a statement commits, by itself or, on CockroachDB, by releasing
+// isCommit reports whether a normalized statement commits, by itself or, on CockroachDB, by releasing
 // the savepoint of retries.
 func isCommit(sql string) bool {
 	return strings.HasPrefix(sql, "commit") || sql == "release savepoint cockroach_restart"

@@ -68,8 +68,8 @@ type Pipeline struct {
 	db *DB
 }
 
-// Pipeline begins a transaction; BEGIN travels with the statements of first. If first is nil, those
-// of Commit must be the only ones, and BEGIN travels with them, or is not needed.
+// Pipeline begins a transaction; BEGIN travels with the statements of first. If first is nil, the
+// transaction has the statements of Commit only, and BEGIN travels with them if the database needs it.
 // It is never retried: see [IsRetryable] for errors that invite the caller to.
 func (db *DB) Pipeline(ctx context.Context, first *Batch) (*Pipeline, error) {
 	var notices []notice

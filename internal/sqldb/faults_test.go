@@ -53,12 +53,15 @@ func TestNothingIsRunTwice(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				before := count()
+				before, injected := count(), line.Injected()[fault]
 				line.Next(commits, fault)
 				err := run()
 				line.Heal()
 				time.Sleep(2 * line.Delay) // delayed messages have arrived
 				n := count() - before
+				if line.Injected()[fault] != injected+1 {
+					t.Errorf("%s, %s, commit %t: was not injected", name, fault, commits)
+				}
 				ambiguous := (*AmbiguousCommitError)(nil)
 				switch {
 				case n > 1:

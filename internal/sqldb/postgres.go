@@ -198,7 +198,7 @@ type pgPipeline struct {
 	pgQuerier
 	conn     *pgxpool.Conn // nil after the end
 	begin    string        // the statement that travels with COMMIT; empty: it was sent
-	implicit bool          // no BEGIN and no COMMIT are sent
+	implicit bool          // neither BEGIN nor COMMIT is sent
 	st       *stats
 }
 

@@ -385,6 +385,7 @@ func TestReadCommittedRetries(t *testing.T) {
 	accounts(t, db)
 	exec(t, db, `INSERT INTO accounts (name, balance) VALUES ('a', 0)`)
 	increment := func(b *Batch) { b.Queue(`UPDATE accounts SET balance = balance + 1 WHERE name = 'a'`, nil, nil) }
+	injected := 0
 	for want, first := range []func(*Batch){increment, func(*Batch) {}} {
 		for _, commits := range []bool{false, true} {
 			if want == 1 && !commits {
@@ -397,6 +398,9 @@ func TestReadCommittedRetries(t *testing.T) {
 			}
 			if n := balance(t, db, "a") - before; n != int64(2-want) {
 				t.Errorf("applied %d increments", n)
+			}
+			if injected++; f.Injected()[pgtest.SerializationFailure] != injected {
+				t.Errorf("%d failures were injected, want %d", f.Injected()[pgtest.SerializationFailure], injected)
 			}
 		}
 	}

@@ -28,7 +28,9 @@ type openFGA struct {
 }
 
 func dialOpenFGA(ctx context.Context, url string) (*openFGA, error) {
-	f := &openFGA{base: url, client: bench.NewClient(16)}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = 16
+	f := &openFGA{base: url, client: &http.Client{Transport: transport}}
 	var store struct {
 		ID string `json:"id"`
 	}
