@@ -179,15 +179,21 @@ func (b *browser) send(label string) {
 	b.Helper()
 	ask(b, chromedp.Evaluate[bool](`window.before = true`))
 	b.press(label)
+	b.until(`!window.before && document.readyState === "complete"`)
+}
+
+// until waits until a condition, in JavaScript, is true.
+func (b *browser) until(condition string) {
+	b.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, pagePatience)
 	defer cancel()
 	for {
-		next, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`!window.before && document.readyState === "complete"`))
-		if err == nil && next {
+		met, err := chromedp.Run(ctx, chromedp.Evaluate[bool](condition))
+		if err == nil && met {
 			return
 		}
 		if ctx.Err() != nil { // other errors are those of a page that is being left
-			b.failed(fmt.Errorf("no page follows %q: %w", label, ctx.Err()))
+			b.failed(fmt.Errorf("not so: %s: %w", condition, ctx.Err()))
 		}
 		time.Sleep(10 * time.Millisecond)
 	}

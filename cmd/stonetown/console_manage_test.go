@@ -675,18 +675,10 @@ func editGraph(b inspector, server *running, c credentials) {
 		b.Helper()
 		return ask(b.browser, chromedp.Evaluate[string](fmt.Sprintf(`document.querySelector("[name=%s]").value`, name)))
 	}
-	until := func(condition string) {
-		b.Helper()
-		for end := time.Now().Add(pagePatience); !ask(b.browser, chromedp.Evaluate[bool](condition)); time.Sleep(20 * time.Millisecond) {
-			if time.Now().After(end) {
-				b.Fatalf("not so: %s\n%s\n%s", condition, b.text("#island"), field("text"))
-			}
-		}
-	}
 	// has waits until the text has some words, and the server has read it.
 	has := func(words string) {
 		b.Helper()
-		until(fmt.Sprintf(`document.querySelector("[name=text]").value.includes(%q) && !document.querySelector(".editing button").disabled`, words))
+		b.until(fmt.Sprintf(`document.querySelector("[name=text]").value.includes(%q) && !document.querySelector(".editing button").disabled`, words))
 	}
 	press := func(label string) {
 		b.Helper()
@@ -772,7 +764,7 @@ func editGraph(b inspector, server *running, c credentials) {
 	}
 	b.says("stored relations and resources get the new name")
 	press("Undo")
-	until(`document.querySelector("[name=renames]").value === "" && !document.querySelector("[name=text]").value.includes("name: reader")`)
+	b.until(`document.querySelector("[name=renames]").value === "" && !document.querySelector("[name=text]").value.includes("name: reader")`)
 	has("kind: exclusion")
 
 	// A type, which is removed again.
@@ -781,10 +773,10 @@ func editGraph(b inspector, server *running, c credentials) {
 	press("Add type")
 	has("- name: draft")
 	press("Remove draft")
-	until(`!document.querySelector("[name=text]").value.includes("draft")`)
+	b.until(`!document.querySelector("[name=text]").value.includes("draft")`)
 	has("kind: exclusion")
 	b.do(chromedp.WaitVisible(chromedp.Search(`//section//ins[contains(., "reviewer")]`)))
-	until(`document.querySelector("form[action$=apply] button")?.disabled === false`)
+	b.until(`document.querySelector("form[action$=apply] button")?.disabled === false`)
 	press("Apply")
 	b.says("Model changed.")
 	if got := fmt.Sprint(server.call(b.T, c, "GET", "resource-types/document", "", 200)["relations"]); !strings.Contains(got, "reviewer") || !strings.Contains(got, "exclusion") || !strings.Contains(got, "viewer") {

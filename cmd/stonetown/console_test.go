@@ -78,16 +78,12 @@ func (b inspector) inspected(path string) {
 	ask(b.browser, chromedp.Evaluate[bool](`new Promise(done => { const wait = () => innerWidth > 320 ? requestAnimationFrame(() => done(true)) : requestAnimationFrame(wait); wait() })`, chromedp.EvalAwaitPromise))
 }
 
-// scripts sets whether the browser runs scripts. A page that is being loaded gets all its scripts: a
-// module that comes when they are off is empty, and an error for those that import from it (HTML,
-// "create a JavaScript module script").
+// scripts sets whether the browser runs scripts. It waits until the page is loaded: a module that arrives
+// while scripts are off is empty, and a module that imports from it fails (HTML, "create a JavaScript
+// module script").
 func (b inspector) scripts(run bool) {
 	b.Helper()
-	for end := time.Now().Add(pagePatience); ask(b.browser, chromedp.Evaluate[string](`document.readyState`)) != "complete"; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			b.Fatalf("%s is not loaded", ask(b.browser, chromedp.Location()))
-		}
-	}
+	b.until(`document.readyState === "complete"`)
 	perform(b.browser, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !run})
 }
 
