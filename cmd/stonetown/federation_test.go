@@ -21,7 +21,10 @@ func (b *browser) atDex(email string) {
 	b.do(chromedp.WaitVisible(chromedp.Search(`//h2[normalize-space()="Log in to Your Account"]`)))
 	b.fill("login", email, "password", dextest.Password)
 	b.do(chromedp.Click(chromedp.Search(`//button[@id="submit-login"]`)))
-	b.do(chromedp.Click(chromedp.Search(`//button[normalize-space()="Grant Access"]`)))
+	grant := chromedp.Search(`//button[normalize-space()="Grant Access"]`)
+	b.do(chromedp.WaitVisible(grant))
+	b.until(`document.readyState === "complete"`) // a click misses a button that a style sheet moves meanwhile
+	b.do(chromedp.Click(grant))
 }
 
 // call calls an operation as the application of the development server, and returns its data.
