@@ -52,9 +52,7 @@ func (a *attempt) decideOne(r *request) (_ outcome, writes bool, err error) {
 			return outcome{}, false, &alsoError{r, err}
 		}
 		a.committedAt = max(a.committedAt, a.now)
-		if err := a.effects.commit(result.Revision, a.committedAt, r.write, effect, event); err != nil {
-			return outcome{}, false, err
-		}
+		a.effects.commit(a.store.DB.Dialect(), result.Revision, a.committedAt, r.write, effect, event)
 	}
 	attached := a.effects.attached.Len()
 	if err := r.runAttach(result, &a.effects.attached); err != nil {

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"stonetown/internal/sqldb"
 	"stonetown/tuplestore"
@@ -42,8 +43,12 @@ type transient struct {
 
 type commitRow struct {
 	tuplestore.Commit
-	encoded, event string // encoded are its changes
+	encoded func() (string, error) // its changes
+	event   string
 }
+
+// manyChanges is the number of changes from which they are encoded while the rows are collected.
+const manyChanges = 100
 
 type receiptRow struct {
 	commitID string
@@ -63,7 +68,7 @@ func (e *effects) empty() bool {
 }
 
 // commit adds a write that takes a revision.
-func (e *effects) commit(rev tuplestore.Revision, micros int64, w tuplestore.Write, v *apply.Effect, event string) error {
+func (e *effects) commit(dialect sqldb.Dialect, rev tuplestore.Revision, micros int64, w tuplestore.Write, v *apply.Effect, event string) {
 	if len(e.commits) > 0 && e.places == nil {
 		e.places = make(map[tuplestore.Tuple]int, len(e.created)+len(v.Changes))
 		for i, b := range e.created {
@@ -96,9 +101,9 @@ func (e *effects) commit(rev tuplestore.Revision, micros int64, w tuplestore.Wri
 		}
 		e.created = append(e.created, version{c, by})
 	}
-	encoded, err := encodeChanges(v.Changes)
-	if err != nil {
-		return err
+	encoded := sync.OnceValues(func() (string, error) { return encodeChanges(v.Changes) })
+	if len(v.Changes) >= manyChanges && dialect != sqldb.SQLite { // which has a thread for commits
+		go encoded()
 	}
 	row := commitRow{tuplestore.Commit{Revision: rev, At: instant(micros), Actor: w.Actor, Changes: v.Changes}, encoded, event}
 	if v.PutsSchema {
@@ -106,7 +111,6 @@ func (e *effects) commit(rev tuplestore.Revision, micros int64, w tuplestore.Wri
 		e.schemas = append(e.schemas, schemaRow{rev, w.PutSchema})
 	}
 	e.commits = append(e.commits, row)
-	return nil
 }
 
 func (e *effects) receipt(r *request, result tuplestore.Result, micros int64) {
@@ -150,6 +154,9 @@ func (e *effects) batch(dialect sqldb.Dialect, tenant string, commitEvents int64
 		insert(b, dialect, tenant, history, append(append(columns, columnsOf(created)...), ends))
 	}
 	if len(e.created) > 0 {
+		if dialect == sqldb.SQLite { // on a server, to sort them takes longer than it saves
+			e.sort()
+		}
 		insert(b, dialect, tenant, live, e.createdColumns())
 	}
 	if n := len(e.commits); n > 0 {
@@ -159,7 +166,11 @@ func (e *effects) batch(dialect sqldb.Dialect, tenant string, commitEvents int64
 			if c.event != "" {
 				commitEvents++
 			}
-			revs[i], actors[i], times[i], changes[i], events[i], counts[i] = int64(c.Revision), c.Actor, c.At.UnixMicro(), c.encoded, c.event, commitEvents
+			text, err := c.encoded()
+			if err != nil {
+				return nil, err
+			}
+			revs[i], actors[i], times[i], changes[i], events[i], counts[i] = int64(c.Revision), c.Actor, c.At.UnixMicro(), text, c.event, commitEvents
 		}
 		insert(b, dialect, tenant, "tenant_commits", []column{
 			{name: "rev", ints: revs},
@@ -203,6 +214,7 @@ func (e *effects) copied(d sqldb.Dialect) bool {
 
 // rows returns the live tuples to insert.
 func (e *effects) rows(tenantNumber int64) []sqldb.CopyColumn {
+	e.sort()
 	columns := e.createdColumns()
 	rows := []sqldb.CopyColumn{{Name: "tenant_number", Ints: slices.Repeat([]int64{tenantNumber}, columns[0].len())}}
 	for _, c := range columns {
@@ -211,7 +223,8 @@ func (e *effects) rows(tenantNumber int64) []sqldb.CopyColumn {
 	return rows
 }
 
-// sort orders the live tuples by primary key. No commit may be added afterwards.
+// sort orders the live tuples by primary key, so that rows of the same page are written together. No
+// commit may be added afterwards.
 func (e *effects) sort() {
 	if !e.sorted {
 		slices.SortFunc(e.created, func(a, b version) int { return a.Tuple.Compare(b.Tuple) })
@@ -219,9 +232,8 @@ func (e *effects) sort() {
 	}
 }
 
-// createdColumns returns the columns of the live tuples to insert, in primary-key order.
+// createdColumns returns the columns of the live tuples to insert.
 func (e *effects) createdColumns() []column {
-	e.sort()
 	return append(keysOf(e.created, func(v version) keyParts { return key(v.Tuple) }), columnsOf(e.created)...)
 }
 

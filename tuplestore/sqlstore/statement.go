@@ -74,6 +74,9 @@ func (c column) sqlType() string {
 	}
 }
 
+// array returns the values as an argument of a server, at a place.
+func (c column) array(place int) string { return fmt.Sprintf("CAST($%d AS %s[])", place, c.sqlType()) }
+
 // isConstant reports whether all rows have the same value.
 func (c column) isConstant() bool {
 	for i := 1; i < c.len(); i++ {
@@ -116,17 +119,21 @@ func keysOf[T any](list []T, key func(T) keyParts) []column {
 // value in all of them is one value. A row-by-row list of values would be planned again for every
 // length, and slowly.
 func (s *statement) rows(columns ...column) string {
-	columns, same := s.factored(columns)
+	columns, alike := s.factored(columns)
+	same := make([]string, len(alike))
+	for i, c := range alike {
+		same[i] = s.constant(c) + " AS " + c.name
+	}
 	first := len(s.args) + 1
 	s.bind(columns)
 	return given(s.dialect, first, columns, same...)
 }
 
-// factored divides columns: those that differ between rows, and the others as expressions. If none
-// differs, it keeps the first one, which has the number of rows. In a bulk load, most of the 12
+// factored divides columns: those that differ between rows, and the others, which are one value. If
+// none differs, the first one counts as different, because it has the number of rows. In a bulk load, most of the 12
 // columns of a tuple have one value. On SQLite, to parse them takes longer than to look the rows up;
 // on PostgreSQL, each is an array to unnest.
-func (s *statement) factored(columns []column) (differ []column, same []string) {
+func (s *statement) factored(columns []column) (differ, same []column) {
 	differs := func(c column) bool { return !c.isConstant() }
 	switch n := columns[0].len(); {
 	case s.dialect == sqldb.SQLite && n < fewRows:
@@ -139,16 +146,21 @@ func (s *statement) factored(columns []column) (differ []column, same []string) 
 	}
 	anyDiffers := slices.ContainsFunc(columns, differs)
 	for i, c := range columns {
-		switch {
-		case differs(c) || !anyDiffers && i == 0:
+		if differs(c) || !anyDiffers && i == 0 {
 			differ = append(differ, c)
-		case s.dialect == sqldb.SQLite:
-			same = append(same, fmt.Sprintf("%s AS %s", s.arg(c.value(0)), c.name))
-		default:
-			same = append(same, fmt.Sprintf("CAST(%s AS %s) AS %s", s.arg(c.value(0)), c.sqlType(), c.name))
+		} else {
+			same = append(same, c)
 		}
 	}
 	return differ, same
+}
+
+// constant returns the value of a column in all rows.
+func (s *statement) constant(c column) string {
+	if s.dialect == sqldb.SQLite {
+		return s.arg(c.value(0))
+	}
+	return fmt.Sprintf("CAST(%s AS %s)", s.arg(c.value(0)), c.sqlType())
 }
 
 // fewRows and manyRows are the numbers of rows, on SQLite and on a server, from which a column with
@@ -186,7 +198,7 @@ func given(dialect sqldb.Dialect, first int, columns []column, same ...string) s
 		case dialect == sqldb.SQLite:
 			values[i] = fmt.Sprintf("value->>%d AS %s", i, c.name)
 		default:
-			values[i] = fmt.Sprintf("CAST($%d AS %s[])", first+i, c.sqlType())
+			values[i] = c.array(first + i)
 		}
 	}
 	switch {
@@ -279,23 +291,34 @@ func hasTuples(table string) bool { return table == live || table == history }
 // insert queues the insertion of the given rows into a table. For one or two of them, such as a
 // relation and the presence of its object, a server takes longer to unnest arrays than to insert.
 func insert(b *sqldb.Batch, dialect sqldb.Dialect, tenantID, table string, columns []column) {
-	names := namesOf(columns)
 	tenant, by := any(tenantID), "tenant_id"
 	if hasTuples(table) {
 		tenant, by = sqldb.TenantNumber(tenantID), "tenant_number"
 	}
-	into := fmt.Sprintf("%s (%s, %s)", table, by, strings.Join(names, ", "))
+	into := func(columns []column) string {
+		return fmt.Sprintf("INTO %s (%s, %s)", table, by, strings.Join(namesOf(columns), ", "))
+	}
 	switch total := columns[0].len(); {
 	case dialect == sqldb.SQLite:
-		insertFew(b, tenant, "INSERT OR ROLLBACK INTO "+into, columns, 4*fewRows, fewRows, 1)
+		insertFew(b, tenant, "INSERT OR ROLLBACK "+into(columns), columns, 4*fewRows, fewRows, 1)
 		return
 	case total <= 2:
-		insertFew(b, tenant, "INSERT INTO "+into, columns, total)
+		insertFew(b, tenant, "INSERT "+into(columns), columns, total)
 		return
 	}
+	// Arrays that are unnested together in the list of a SELECT yield a row at a time. In FROM, a
+	// server writes the elements of each to a table first.
 	s := &statement{dialect: dialect, args: []any{tenant}}
-	given := s.rows(columns...)
-	b.Queue(fmt.Sprintf("INSERT INTO %s SELECT $1, k.%s FROM %s", into, strings.Join(names, ", k."), given), s.args, nil)
+	differ, same := s.factored(columns)
+	values := []string{"$1"}
+	for i, c := range differ {
+		values = append(values, fmt.Sprintf("unnest(%s)", c.array(len(s.args)+1+i)))
+	}
+	s.bind(differ)
+	for _, c := range same {
+		values = append(values, s.constant(c))
+	}
+	b.Queue(fmt.Sprintf("INSERT %s SELECT %s", into(append(differ, same...)), strings.Join(values, ", ")), s.args, nil)
 }
 
 // insertFew inserts some rows at a time, the first of the sizes as long as so many are left, then
