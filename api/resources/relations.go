@@ -124,16 +124,45 @@ func (h *Handlers) WriteRelations(ctx context.Context, request WriteRelationsReq
 		return nil, err
 	}
 	h.warnOfWrites(info, ops)
-	body := BulkWritten{Meta: tokenMeta(info, written.Token)}
-	body.Data.Results = make([]BulkResult, len(in))
+	answer := &bulkAnswer{Meta: tokenMeta(info, written.Token)}
+	answer.Data.Results = make([]BulkResult, len(in))
 	for i, status := range written.Statuses {
-		body.Data.Applied += min(1, written.Counts[i])
-		body.Data.Results[i] = BulkResult{Index: i, Op: in[i].Op, Status: statusNames[status]}
+		answer.Data.Applied += min(1, written.Counts[i])
+		answer.Data.Results[i] = BulkResult{Index: i, Op: in[i].Op, Status: statusNames[status]}
 		if status == tuplestore.Deleted && written.Counts[i] == 0 {
-			body.Data.Results[i].Status = "missing"
+			answer.Data.Results[i].Status = "missing"
 		}
 	}
-	return WriteRelations200JSONResponse{Body: body}, nil
+	return answer, nil
+}
+
+// bulkAnswer is a [BulkWritten] that is not encoded by reflection.
+type bulkAnswer BulkWritten
+
+// VisitWriteRelationsResponse implements [WriteRelationsResponseObject].
+func (a *bulkAnswer) VisitWriteRelationsResponse(w http.ResponseWriter) error {
+	return web.WriteJSON(w, http.StatusOK, a)
+}
+
+// AppendJSON appends the answer to b.
+func (a *bulkAnswer) AppendJSON(b []byte) []byte {
+	b = append(b, `{"data":{"applied":`...)
+	b = strconv.AppendInt(b, int64(a.Data.Applied), 10)
+	b = append(b, `,"results":[`...)
+	for i := range a.Data.Results {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		r := &a.Data.Results[i]
+		b = append(b, `{"index":`...)
+		b = strconv.AppendInt(b, int64(r.Index), 10)
+		b = append(b, `,"op":"`...)
+		b = append(b, r.Op...)
+		b = append(b, `","status":"`...)
+		b = append(b, r.Status...)
+		b = append(b, `"}`...)
+	}
+	return appendMeta(append(b, "]}"...), &CheckMeta{ConsistencyToken: a.Meta.ConsistencyToken, RequestID: a.Meta.RequestID})
 }
 
 // fails reads the outcome of an operation that changes nothing: ok or fail.
