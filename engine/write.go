@@ -76,17 +76,19 @@ func validate(c *schema.Compiled, req WriteRequest) (tuplestore.Write, error) {
 
 // resourcesOf returns the resources of the relations that ops write, each once.
 func resourcesOf(ops []WriteOp) (resources []tuplestore.Object) {
-	var last tuplestore.Object
-	seen := map[tuplestore.Object]bool{}
-	for _, op := range ops {
-		if op.Delete || op.Resource == last || seen[op.Resource] {
+	if len(ops) == 1 && !ops[0].Delete {
+		return []tuplestore.Object{ops[0].Resource}
+	}
+	seen := make(map[tuplestore.Object]struct{}, len(ops))
+	for i := range ops {
+		o := ops[i].Resource
+		if ops[i].Delete || i > 0 && o == ops[i-1].Resource && !ops[i-1].Delete {
 			continue
 		}
-		last = op.Resource
-		if len(ops) > 1 {
-			seen[last] = true
+		before := len(seen)
+		if seen[o] = struct{}{}; len(seen) > before {
+			resources = append(resources, o)
 		}
-		resources = append(resources, last)
 	}
 	return resources
 }

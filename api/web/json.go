@@ -146,20 +146,18 @@ var kindNames = map[string]string{
 // the text is not valid.
 func depth(text []byte) int {
 	deepest, level := 0, 0
-	inString := false
 	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '"':
-			inString = !inString
-		case inString:
-			if c == '\\' {
-				i++
+		switch text[i] {
+		case '"':
+			for i++; i < len(text) && text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
 			}
-		case c == '{' || c == '[':
-			if level++; level > deepest {
-				deepest = level
-			}
-		case c == '}' || c == ']':
+		case '{', '[':
+			level++
+			deepest = max(deepest, level)
+		case '}', ']':
 			level--
 		}
 	}

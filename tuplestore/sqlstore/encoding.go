@@ -257,7 +257,8 @@ func checkText(w tuplestore.Write) error {
 	for _, p := range w.Preconditions {
 		filters = append(filters, p.Filter)
 	}
-	for i, op := range w.Ops {
+	for i := range w.Ops { // an op is large
+		op := &w.Ops[i]
 		if op.Kind == tuplestore.DeleteMatching {
 			filters = append(filters, op.Match)
 			continue

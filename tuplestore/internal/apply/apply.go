@@ -101,7 +101,8 @@ func (v *View) Validate(w tuplestore.Write) (*Effect, error) {
 		statuses:   make([]tuplestore.Status, len(w.Ops)),
 		counts:     make([]int, len(w.Ops)),
 	}
-	for i, op := range w.Ops {
+	for i := range w.Ops { // an op is large
+		op := &w.Ops[i]
 		switch op.Kind {
 		case tuplestore.Create, tuplestore.CreateNew:
 			qualifier, exists := d.qualifier(op.Tuple)
