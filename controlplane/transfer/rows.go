@@ -19,7 +19,8 @@ var encoding, decoding = func() (cbor.EncMode, cbor.DecMode) {
 		panic(err)
 	}
 	dec, err := cbor.DecOptions{
-		IntDec: cbor.IntDecConvertSignedOrFail, DupMapKey: cbor.DupMapKeyEnforcedAPF, ExtraReturnErrors: cbor.ExtraDecErrorUnknownField,
+		IntDec: cbor.IntDecConvertSignedOrFail, DupMapKey: cbor.DupMapKeyEnforcedAPF,
+		FieldNameMatching: cbor.FieldNameMatchingCaseSensitive, ExtraReturnErrors: cbor.ExtraDecErrorUnknownField,
 	}.DecMode()
 	if err != nil {
 		panic(err)

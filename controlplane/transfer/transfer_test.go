@@ -319,10 +319,10 @@ func TestDamagedContent(t *testing.T) {
 	if rows < 0 {
 		t.Fatal("no rows")
 	}
-	for range 200 {
+	damage := func(n int, bits byte) {
+		t.Helper()
 		damaged := bytes.Clone(content)
-		n := rows + rand.N(len(content)-rows)
-		damaged[n] ^= byte(1 + rand.N(255))
+		damaged[n] ^= bits
 		var encrypted bytes.Buffer
 		w, err := age.Encrypt(&encrypted, secret.Recipient())
 		must(t, err)
@@ -335,6 +335,12 @@ func TestDamagedContent(t *testing.T) {
 		if counts := to.counts(t, tenant.ID); len(counts) != 0 {
 			t.Fatalf("byte %d of %d leaves %v", n, len(content), counts)
 		}
+	}
+	for _, name := range []string{"rows", "total", "sha256", "end"} {
+		damage(bytes.LastIndex(content, []byte(name)), 'a'^'A')
+	}
+	for range 200 {
+		damage(rows+rand.N(len(content)-rows), byte(1+rand.N(255)))
 	}
 }
 
