@@ -81,13 +81,12 @@ func resourcesOf(ops []WriteOp) (resources []tuplestore.Object) {
 	}
 	seen := make(map[tuplestore.Object]struct{}, len(ops))
 	for i := range ops {
-		o := ops[i].Resource
-		if ops[i].Delete || i > 0 && o == ops[i-1].Resource && !ops[i-1].Delete {
+		if ops[i].Delete {
 			continue
 		}
 		before := len(seen)
-		if seen[o] = struct{}{}; len(seen) > before {
-			resources = append(resources, o)
+		if seen[ops[i].Resource] = struct{}{}; len(seen) > before {
+			resources = append(resources, ops[i].Resource)
 		}
 	}
 	return resources
