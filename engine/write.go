@@ -84,9 +84,10 @@ func resourcesOf(ops []WriteOp) (resources []tuplestore.Object) {
 		if ops[i].Delete {
 			continue
 		}
-		before := len(seen)
-		if seen[ops[i].Resource] = struct{}{}; len(seen) > before {
-			resources = append(resources, ops[i].Resource)
+		o := ops[i].Resource
+		if _, ok := seen[o]; !ok {
+			seen[o] = struct{}{}
+			resources = append(resources, o)
 		}
 	}
 	return resources

@@ -102,7 +102,7 @@ func (e *effects) commit(dialect sqldb.Dialect, rev tuplestore.Revision, micros 
 		e.created = append(e.created, version{c, by})
 	}
 	encoded := sync.OnceValues(func() (string, error) { return encodeChanges(v.Changes) })
-	if len(v.Changes) >= manyChanges && dialect != sqldb.SQLite { // which has a thread for commits
+	if len(v.Changes) >= manyChanges && dialect != sqldb.SQLite { // where the thread for commits must not wait for another
 		go encoded()
 	}
 	row := commitRow{tuplestore.Commit{Revision: rev, At: instant(micros), Actor: w.Actor, Changes: v.Changes}, encoded, event}

@@ -119,20 +119,20 @@ func keysOf[T any](list []T, key func(T) keyParts) []column {
 // value in all of them is one value. A row-by-row list of values would be planned again for every
 // length, and slowly.
 func (s *statement) rows(columns ...column) string {
-	columns, alike := s.factored(columns)
-	same := make([]string, len(alike))
-	for i, c := range alike {
-		same[i] = s.constant(c) + " AS " + c.name
+	differ, same := s.factored(columns)
+	constants := make([]string, len(same))
+	for i, c := range same {
+		constants[i] = s.constant(c) + " AS " + c.name
 	}
 	first := len(s.args) + 1
-	s.bind(columns)
-	return given(s.dialect, first, columns, same...)
+	s.bind(differ)
+	return given(s.dialect, first, differ, constants...)
 }
 
 // factored divides columns: those that differ between rows, and the others, which are one value. If
-// none differs, the first one counts as different, because it has the number of rows. In a bulk load, most of the 12
-// columns of a tuple have one value. On SQLite, to parse them takes longer than to look the rows up;
-// on PostgreSQL, each is an array to unnest.
+// none differs, the first one counts as different, because it has the number of rows. In a bulk
+// load, most of the 12 columns of a tuple have one value. On SQLite, to parse them takes longer than
+// to look the rows up; on PostgreSQL, each is an array to unnest.
 func (s *statement) factored(columns []column) (differ, same []column) {
 	differs := func(c column) bool { return !c.isConstant() }
 	switch n := columns[0].len(); {
