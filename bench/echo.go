@@ -39,7 +39,7 @@ const echoName = "echo"
 // echoing returns the meter of an echo server that gets the requests of the HTTP target,
 // including its bearer token.
 func echoing(url string, h *HTTP, w Workload, workers int) *meter {
-	return checking(&HTTP{BaseURL: url, token: h.token, client: newClient(workers)}, w, workers, func(f *Figure) {
+	return checking(newHTTP(url, h.token, workers), w, workers, func(f *Figure) {
 		f.Target = echoName
 	})
 }

@@ -25,7 +25,8 @@ import (
 type HTTP struct {
 	BaseURL string // the tenant's, without a trailing slash
 	token   string
-	client  *http.Client
+	calls   *Client
+	client  *http.Client // streams, and what is not JSON
 
 	email, password string          // of a user
 	defined         map[string]bool // resource types
@@ -35,7 +36,7 @@ type HTTP struct {
 // Dial gets a token by client credentials. connections is the number of connections that
 // are kept open.
 func Dial(ctx context.Context, baseURL, clientID, clientSecret string, connections int) (*HTTP, error) {
-	h := &HTTP{BaseURL: baseURL, client: newClient(connections), defined: map[string]bool{}}
+	h := newHTTP(baseURL, "", connections)
 	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {clientID}, "client_secret": {clientSecret}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, baseURL+"/oauth2/token", strings.NewReader(form.Encode()))
 	if err != nil {
@@ -56,17 +57,17 @@ func Dial(ctx context.Context, baseURL, clientID, clientSecret string, connectio
 	return h, nil
 }
 
+// newHTTP returns a target that calls a server with a token.
+func newHTTP(baseURL, token string, connections int) *HTTP {
+	return &HTTP{BaseURL: baseURL, token: token, calls: NewClient(), client: newClient(connections), defined: map[string]bool{}}
+}
+
 func newClient(connections int) *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.Proxy = nil
 	dial := t.DialContext
 	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		// RFC 6761 §6.3: names under localhost are this machine, but not every resolver
-		// implements it.
-		if host, port, err := net.SplitHostPort(address); err == nil && strings.HasSuffix(host, ".localhost") {
-			address = net.JoinHostPort("127.0.0.1", port)
-		}
-		return dial(ctx, network, address)
+		return dial(ctx, network, localAddress(address))
 	}
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = connections, connections
 	return &http.Client{Transport: t}
@@ -331,7 +332,7 @@ func (h *HTTP) request(ctx context.Context, method, path string, body, answer an
 		return err
 	}
 	var text bytes.Buffer
-	if err := h.sendBy(ctx, method, path, encoded, &text); err != nil || answer == nil {
+	if err := h.calls.Send(ctx, method, h.BaseURL+path, h.token, encoded, &text); err != nil || answer == nil {
 		return err
 	}
 	return json.Unmarshal(text.Bytes(), answer)
@@ -339,16 +340,7 @@ func (h *HTTP) request(ctx context.Context, method, path string, body, answer an
 
 // send posts a body.
 func (h *HTTP) send(ctx context.Context, path string, body []byte, answer *bytes.Buffer) error {
-	return h.sendBy(ctx, http.MethodPost, path, body, answer)
-}
-
-func (h *HTTP) sendBy(ctx context.Context, method, path string, body []byte, answer *bytes.Buffer) error {
-	req, err := http.NewRequestWithContext(ctx, method, h.BaseURL+path, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	req.Header = http.Header{"Authorization": {"Bearer " + h.token}, "Content-Type": {"application/json"}}
-	return h.do(req, answer)
+	return h.calls.Send(ctx, http.MethodPost, h.BaseURL+path, h.token, body, answer)
 }
 
 // do sends a request and reads the answer.

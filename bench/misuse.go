@@ -85,7 +85,7 @@ func Misuse(ctx context.Context, what string, in io.Reader, out io.Writer) error
 	if err := told.Decode(&server); err != nil {
 		return err
 	}
-	h := &HTTP{BaseURL: server.BaseURL, token: server.Token, client: newClient(2 * greedyClients)}
+	h := newHTTP(server.BaseURL, server.Token, 2*greedyClients)
 	start, known := h.worst()[what]
 	if !known {
 		return fmt.Errorf("unknown misuse %q", what)

@@ -68,7 +68,7 @@ func BenchmarkRestart(b *testing.B) {
 		stop()
 		var first, all time.Duration
 		for b.Loop() {
-			h.client = newClient(1) // the connections of the last round lead nowhere
+			h.calls = NewClient() // the connections of the last round lead nowhere
 			var calls [afterRestart]func(context.Context) error
 			for i := range calls {
 				calls[i] = verified(h, draw.Next())

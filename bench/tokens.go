@@ -63,7 +63,7 @@ func (r *run) tokens(ctx context.Context, h *HTTP) {
 		}))
 		if r.EchoURL != "" {
 			echo := *i
-			echo.HTTP = &HTTP{BaseURL: r.EchoURL, client: newClient(n)}
+			echo.HTTP = newHTTP(r.EchoURL, "", n)
 			meters = append(meters, echo.posting(echoName, measures[0].name, n, tokenPath, measures[0].form))
 		}
 		r.measure(ctx, meters...)

@@ -24,13 +24,11 @@ type openFGA struct {
 	base   string
 	model  string
 	types  []schema.Type // so far
-	client *http.Client
+	client *bench.Client
 }
 
 func dialOpenFGA(ctx context.Context, url string) (*openFGA, error) {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConnsPerHost = 16
-	f := &openFGA{base: url, client: &http.Client{Transport: transport}}
+	f := &openFGA{base: url, client: bench.NewClient()}
 	var store struct {
 		ID string `json:"id"`
 	}
@@ -205,27 +203,29 @@ func (f *openFGA) Prepare(questions []bench.Question) bench.Call {
 // List implements [bench.Lister]. OpenFGA ends a list after three seconds by default.
 func (f *openFGA) List(ctx context.Context, s tuplestore.Subject, typ, relation string) (iter.Seq[string], error) {
 	user := fgaTupleOf(tuplestore.Object{}, "", s).User
-	var ids []string
-	err := f.exchange(ctx, f.url+"/streamed-list-objects", mustEncode(map[string]string{
+	var answer bytes.Buffer
+	err := f.client.Send(ctx, http.MethodPost, f.url+"/streamed-list-objects", "", mustEncode(map[string]string{
 		"authorization_model_id": f.model, "consistency": fgaConsistency, "type": typ, "relation": relation, "user": user,
-	}), func(body io.Reader) error {
-		for lines := json.NewDecoder(body); ; {
-			var line struct {
-				Result *struct{ Object string }
-				Error  any
-			}
-			if err := lines.Decode(&line); errors.Is(err, io.EOF) {
-				return nil
-			} else if err != nil {
-				return err
-			}
-			if line.Result == nil {
-				return fmt.Errorf("list: %v", line.Error)
-			}
-			ids = append(ids, strings.TrimPrefix(line.Result.Object, typ+":"))
+	}), &answer)
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for lines := json.NewDecoder(&answer); ; {
+		var line struct {
+			Result *struct{ Object string }
+			Error  any
 		}
-	})
-	return slices.Values(ids), err
+		if err := lines.Decode(&line); errors.Is(err, io.EOF) {
+			return slices.Values(ids), nil
+		} else if err != nil {
+			return nil, err
+		}
+		if line.Result == nil {
+			return nil, fmt.Errorf("list: %v", line.Error)
+		}
+		ids = append(ids, strings.TrimPrefix(line.Result.Object, typ+":"))
+	}
 }
 
 func mustEncode(v any) []byte {
@@ -241,30 +241,9 @@ func (f *openFGA) post(ctx context.Context, url string, body, into any) error {
 }
 
 func (f *openFGA) send(ctx context.Context, url string, body []byte, into any) error {
-	return f.exchange(ctx, url, body, func(answer io.Reader) error {
-		text, err := io.ReadAll(answer)
-		if err != nil || into == nil {
-			return err
-		}
-		return json.Unmarshal(text, into)
-	})
-}
-
-// exchange posts a body and reads the answer.
-func (f *openFGA) exchange(ctx context.Context, url string, body []byte, read func(answer io.Reader) error) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
-	if err != nil {
+	var answer bytes.Buffer
+	if err := f.client.Send(ctx, http.MethodPost, url, "", body, &answer); err != nil || into == nil {
 		return err
 	}
-	req.Header.Set("Content-Type", "application/json")
-	res, err := f.client.Do(req)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close()
-	if res.StatusCode >= 300 {
-		text, err := io.ReadAll(io.LimitReader(res.Body, 300))
-		return errors.Join(fmt.Errorf("%s: %s: %s", url, res.Status, text), err)
-	}
-	return read(res.Body)
+	return json.Unmarshal(answer.Bytes(), into)
 }
