@@ -17,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"stonetown/engine"
 	"stonetown/schema"
 	"stonetown/tuplestore"
 )
@@ -163,12 +164,18 @@ func (h *HTTP) Define(ctx context.Context, types []schema.Type) error {
 	return nil
 }
 
+// Write encodes the operations without reflection, which takes a quarter of the client's time in
+// calls of 500.
 func (h *HTTP) Write(ctx context.Context, tuples []tuplestore.Tuple) error {
-	operations := make([]wireOperation, len(tuples))
+	body := append(make([]byte, 0, 192*len(tuples)+32), `{"operations":[`...)
 	for i, t := range tuples {
-		operations[i] = wireOperation{"create", wireResource{t.Object.Type, t.Object.ID}, wireOf(t.Subject), t.Relation}
+		if i > 0 {
+			body = append(body, ',')
+		}
+		op := engine.WriteOp{Resource: t.Object, Relation: t.Relation, Subject: t.Subject}
+		body = append(op.Document().AppendMembers(append(body, `{"op":"create",`...)), '}')
 	}
-	return h.post(ctx, "/api/v1/resources/relations/bulk", map[string]any{"operations": operations})
+	return h.send(ctx, "/api/v1/resources/relations/bulk", append(body, "]}"...), new(bytes.Buffer))
 }
 
 // Load implements [Loader] by an import of relations.
