@@ -6,7 +6,7 @@ require (
 	github.com/golang-jwt/jwt/v5 v5.3.1
 	github.com/jmespath-community/go-jmespath v1.1.1
 	github.com/zitadel/oidc/v3 v3.51.17
-	golang.org/x/net v0.60.0
+	golang.org/x/net v0.62.0
 	k8s.io/apiserver v0.37.2
 	stonetown v0.0.0
 )
