@@ -98,12 +98,6 @@ type (
 		Subject wireSubject `json:"subject"`
 		Checks  []wireCheck `json:"checks"`
 	}
-	wireOperation struct {
-		Op       string       `json:"op"`
-		Resource wireResource `json:"resource"`
-		Subject  wireSubject  `json:"subject"`
-		Relation string       `json:"relation"`
-	}
 	wireTuple struct {
 		Resource wireResource `json:"resource"`
 		Relation string       `json:"relation"`

@@ -11,9 +11,13 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"stonetown/schema"
+	"stonetown/tuplestore"
 )
 
 // answers counts responses by status.
@@ -129,32 +133,30 @@ func (h *HTTP) prepareWorst(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var operations []any
-	send := func(least int) error {
-		if len(operations) < least || len(operations) == 0 {
-			return nil
-		}
-		err := h.post(ctx, "/api/v1/resources/relations/bulk", map[string]any{"operations": operations})
-		operations = nil
-		return err
-	}
-	page := func(id int) wireResource { return wireResource{"page", fmt.Sprint(id)} }
+	var holders []any // of the condition
+	var tuples []tuplestore.Tuple
 	for i := range greedyHolders {
-		operations = append(operations, map[string]any{
-			"op": "create", "resource": page(1), "relation": "viewer", "subject": wireSubject{"team", fmt.Sprint(i), "member"},
+		team := object("team", "", i)
+		holders = append(holders, map[string]any{
+			"op": "create", "resource": wireResource{"page", "1"}, "relation": "viewer", "subject": wireOf(asSubject(team, "member")),
 			"condition": map[string]any{"name": "loops", "context": map[string]any{"n": i}},
-		}, wireOperation{"create", wireResource{"team", fmt.Sprint(i)}, wireSubject{Type: "user", ID: "other"}, "member"})
-		if err := send(h.WriteLimit() - 1); err != nil {
-			return err
-		}
+		})
+		tuples = append(tuples, tuplestore.Tuple{Object: team, Relation: "member", Subject: tuplestore.Subject{Type: schema.UserType, ID: "other"}})
 	}
 	for i := range greedyMembers {
-		operations = append(operations, wireOperation{"create", page(2), wireSubject{Type: "user", ID: fmt.Sprint(i)}, "viewer"})
-		if err := send(h.WriteLimit()); err != nil {
+		tuples = append(tuples, tuplestore.Tuple{Object: object("page", "", 2), Relation: "viewer", Subject: asSubject(object(schema.UserType, "", i), "")})
+	}
+	for part := range slices.Chunk(holders, h.WriteLimit()) {
+		if err := h.post(ctx, "/api/v1/resources/relations/bulk", map[string]any{"operations": part}); err != nil {
 			return err
 		}
 	}
-	return send(0)
+	for part := range slices.Chunk(tuples, h.WriteLimit()) {
+		if err := h.Write(ctx, part); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // worst are the misuses of a server, by name.
@@ -181,6 +183,7 @@ func (h *HTTP) worst() map[string]func(context.Context) (counted *answers, end f
 		}),
 		costlyConditions: repeat("/api/v1/resources/check", "", func(uint64) any {
 			return map[string]any{
+				// A viewer of page 2: a user without any relation would be denied at once.
 				"subject": wireSubject{Type: "user", ID: "1"}, "action": "viewer", "resource": wireResource{"page", "1"},
 				"context": map[string]any{"l": list},
 			}

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"stonetown/tuplestore"
 )
 
 // issuing is the data of measurements of a token endpoint: one application, and a user who
@@ -91,8 +93,11 @@ func newIssuing(ctx context.Context, h *HTTP) (*issuing, error) {
 		return nil, err
 	}
 	i.clientID, i.clientSecret = made.Data.ClientID, made.Data.ClientSecret
-	relation := map[string]any{"operations": []wireOperation{{"create", wireResource{"audience", tokenTarget}, wireSubject{Type: "application", ID: i.clientID}, "caller"}}}
-	if err := h.request(ctx, http.MethodPost, "/api/v1/resources/relations/bulk", relation, nil); err != nil {
+	mayCall := tuplestore.Tuple{
+		Object: tuplestore.Object{Type: "audience", ID: tokenTarget}, Relation: "caller",
+		Subject: tuplestore.Subject{Type: "application", ID: i.clientID},
+	}
+	if err := h.Write(ctx, []tuplestore.Tuple{mayCall}); err != nil {
 		return nil, err
 	}
 	var session struct {
